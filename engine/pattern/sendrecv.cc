@@ -1,0 +1,71 @@
+#include "engine/pattern/sendrecv.h"
+
+#include <fmt/format.h>
+
+#include "engine/base/config_error.h"
+
+namespace hoccl::engine {
+namespace {
+
+void require_ranks_and_size(std::string_view name, int rank_count, Bytes size) {
+  if (rank_count < 2 || rank_count > kMaxRanks) {
+    throw ConfigError(
+        fmt::format("pattern {}: ranks = {}: expected 2 to {}", name, rank_count, kMaxRanks));
+  }
+  if (size < Bytes(0) || size > kMaxMessageSize) {
+    throw ConfigError(fmt::format("pattern {}: size = {}: expected 0 to {} bytes", name,
+                                  size.count(), kMaxMessageSize.count()));
+  }
+}
+
+void require_rank(std::string_view key, Rank rank, int rank_count) {
+  if (rank.value() < 0 || rank.value() >= rank_count) {
+    throw ConfigError(fmt::format("pattern {}: {} = {}: expected a rank from 0 to {}",
+                                  kSendRecvName, key, rank, rank_count - 1));
+  }
+}
+
+// nccl-tests' SendRecvGetBw: count is what one rank sends, and the factor is 1.
+Pattern empty_pattern(std::string_view name, int rank_count, Bytes size) {
+  Pattern pattern;
+  pattern.name = name;
+  pattern.rank_count = rank_count;
+  pattern.message_size = size;
+  pattern.size_meaning = "bytes each sender sends";
+  pattern.busbw_factor = 1.0;
+  return pattern;
+}
+
+}  // namespace
+
+Pattern send_recv(int rank_count, Rank source, Rank target, Bytes size) {
+  require_ranks_and_size(kSendRecvName, rank_count, size);
+  require_rank("source", source, rank_count);
+  require_rank("target", target, rank_count);
+  if (source == target) {
+    throw ConfigError(fmt::format("pattern {}: target = {}: expected another rank than the source",
+                                  kSendRecvName, target));
+  }
+  Pattern pattern = empty_pattern(kSendRecvName, rank_count, size);
+  pattern.flows.push_back({.source = source,
+                           .target = target,
+                           .source_offset = Bytes(0),
+                           .target_offset = Bytes(0),
+                           .size = size});
+  return pattern;
+}
+
+Pattern send_recv_ring(int rank_count, Bytes size) {
+  require_ranks_and_size(kSendRecvRingName, rank_count, size);
+  Pattern pattern = empty_pattern(kSendRecvRingName, rank_count, size);
+  for (int rank = 0; rank < rank_count; ++rank) {
+    pattern.flows.push_back({.source = Rank(rank),
+                             .target = Rank((rank + 1) % rank_count),
+                             .source_offset = Bytes(0),
+                             .target_offset = Bytes(0),
+                             .size = size});
+  }
+  return pattern;
+}
+
+}  // namespace hoccl::engine

@@ -1,0 +1,58 @@
+#include "engine/pipeline/copy_queue.h"
+
+#include <algorithm>
+
+#include "engine/base/check.h"
+
+namespace hoccl::engine {
+
+CopyQueue::CopyQueue(Port& port, const PipelineOptions& options) : port_(port), options_(options) {
+  for (Engine& engine : engines_) engine.lanes.resize(static_cast<std::size_t>(options.streams));
+}
+
+bool CopyQueue::has_room(CopyClass copy_class) const {
+  return engines_[static_cast<std::size_t>(copy_class)].in_flight < options_.quantum;
+}
+
+void CopyQueue::post(CopyClass copy_class, const CopyJob& job) {
+  HOCCL_CHECK(has_room(copy_class), "{} copies are ahead of the engine already",
+              engine(copy_class).in_flight);
+  Engine& chosen = engine(copy_class);
+  const auto lane = std::min_element(chosen.lanes.begin(), chosen.lanes.end(),
+                                     [](const LaneState& a, const LaneState& b) {
+                                       return a.in_flight.size() < b.in_flight.size();
+                                     });
+  const auto index = static_cast<std::uint8_t>(lane - chosen.lanes.begin());
+  port_.post_copy({copy_class, index}, job.request);
+  lane->in_flight.push_back(job);
+  chosen.in_flight += 1;
+  unflushed_ += 1;
+  if (options_.batch > 0 && unflushed_ >= options_.batch) flush();
+}
+
+void CopyQueue::flush() {
+  if (unflushed_ == 0) return;
+  port_.flush();
+  unflushed_ = 0;
+}
+
+void CopyQueue::complete(const CopiesDone& done, std::vector<Ended>& ended) {
+  Engine& of_class = engine(done.lane.copy_class);
+  LaneState& lane = of_class.lanes.at(done.lane.index);
+  while (lane.last_done < done.ticket) {
+    HOCCL_CHECK(!lane.in_flight.empty(), "lane {} completed ticket {} of none posted",
+                done.lane.index, done.ticket);
+    lane.last_done = Ticket(lane.last_done.value() + 1);
+    const bool failed = lane.last_done == done.ticket && done.outcome == Outcome::kError;
+    ended.push_back({lane.in_flight.front(), failed ? Outcome::kError : Outcome::kOk, done.lane});
+    lane.in_flight.pop_front();
+    of_class.in_flight -= 1;
+  }
+}
+
+bool CopyQueue::idle() const {
+  return std::all_of(engines_.begin(), engines_.end(),
+                     [](const Engine& engine) { return engine.in_flight == 0; });
+}
+
+}  // namespace hoccl::engine

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "engine/fabric.h"
+#include "engine/pipeline/messages.h"
+#include "engine/pipeline/options.h"
+
+namespace hoccl::engine {
+
+struct SourceFlow;
+struct TargetFlow;
+
+/// A copy on its way through an engine, and whose chunk it is.
+struct CopyJob {
+  CopyRequest request;
+  SourceFlow* source_flow = nullptr;  ///< stage-in and direct
+  TargetFlow* target_flow = nullptr;  ///< deliver
+  SlotReference slot;                 ///< stage-in: send slot; deliver: receive slot
+};
+
+/// Posts copies on the lanes of this GPU's engines and matches their cumulative completions. Keeps
+/// at most `quantum` copies ahead of each engine, because an engine is FIFO and blind to priority:
+/// whatever is posted cannot be overtaken.
+class CopyQueue {
+ public:
+  CopyQueue(Port& port, const PipelineOptions& options);
+
+  [[nodiscard]] bool has_room(CopyClass copy_class) const;
+  /// Posts on the least loaded lane of the engine. Needs room.
+  void post(CopyClass copy_class, const CopyJob& job);
+  /// Ends the batches that are open.
+  void flush();
+
+  /// A job that ended, and whether its copy failed.
+  struct Ended {
+    CopyJob job;
+    Outcome outcome;
+    Lane lane;
+  };
+  /// Appends the jobs a completion ends, oldest first.
+  void complete(const CopiesDone& done, std::vector<Ended>& ended);
+
+  [[nodiscard]] bool idle() const;
+
+ private:
+  struct LaneState {
+    Ticket last_done{0};
+    std::deque<CopyJob> in_flight;
+  };
+  struct Engine {
+    std::vector<LaneState> lanes;
+    int in_flight = 0;
+  };
+
+  [[nodiscard]] Engine& engine(CopyClass copy_class) {
+    return engines_[static_cast<std::size_t>(copy_class)];
+  }
+
+  Port& port_;
+  const PipelineOptions& options_;
+  std::array<Engine, kCopyClassCount> engines_;
+  int unflushed_ = 0;
+};
+
+}  // namespace hoccl::engine

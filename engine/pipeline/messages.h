@@ -1,0 +1,149 @@
+#pragma once
+
+// The control messages of the pipeline: 64-byte records, the kind in the first byte. What travels
+// with a chunk (kStaged, kLanded) is the Descriptor itself.
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <type_traits>
+
+#include "engine/base/check.h"
+#include "engine/fabric.h"
+
+namespace hoccl::engine {
+
+enum class MessageKind : std::uint8_t {
+  kReady = 1,      ///< target -> source: my stream has reached the operation (admission)
+  kLeaseRequest,   ///< source -> send stager: I have this many chunks for that NIC pair
+  kLeaseGrant,     ///< send stager -> source: these send slots are yours, one chunk each
+  kLeaseCancel,    ///< source -> send stager: the operation failed, no more chunks
+  kSlotReturn,     ///< source -> send stager: a granted slot I will not fill
+  kStaged,         ///< source -> send stager: a chunk lies in its send slot (Descriptor)
+  kFlowSent,       ///< send stager -> source: every chunk of the flow has crossed the wire
+  kCreditRequest,  ///< send stager -> receive stager: admitted chunks want receive slots
+  kCredit,         ///< receive stager -> send stager: these receive slots are yours
+  kCreditCancel,   ///< send stager -> receive stager: that many fewer are wanted
+  kCreditReturn,   ///< send stager -> receive stager: receive slots I will not fill
+  kLanded,         ///< receive stager -> target: a chunk lies in its receive slot (Descriptor)
+  kPulled,         ///< target -> receive stager: I have read these slots
+  kDelivered,      ///< source -> target: the whole flow lies in your buffer (direct)
+  kFailed,         ///< anyone -> ranks of the operation: it ended with this status
+};
+
+struct SlotReference {
+  std::uint16_t slot = 0;
+  std::uint16_t place = 0;
+  std::uint32_t generation = 0;
+};
+
+struct ReadyMessage {
+  MessageKind kind = MessageKind::kReady;
+  std::uint8_t exported = 0;  ///< the buffer below may be imported for direct pushes
+  std::uint16_t reserved = 0;
+  OperationId operation;
+  BufferHandle buffer;
+  std::int64_t offset = 0;
+};
+
+struct LeaseRequestMessage {
+  MessageKind kind = MessageKind::kLeaseRequest;
+  std::uint8_t traffic_class = 0;
+  std::uint16_t stage = 0;
+  OperationId operation;
+  FlowId flow;
+  Rank target;
+  NicId send_nic;
+  NicId receive_nic;
+  std::int32_t chunks = 0;
+};
+
+struct LeaseGrantMessage {
+  static constexpr std::size_t kCapacity = 5;
+  MessageKind kind = MessageKind::kLeaseGrant;
+  std::uint8_t count = 0;
+  std::uint16_t reserved = 0;
+  OperationId operation;
+  FlowId flow;
+  std::array<SlotReference, kCapacity> slots{};
+};
+
+/// kLeaseCancel, kFlowSent, kDelivered.
+struct FlowMessage {
+  MessageKind kind = MessageKind::kFlowSent;
+  std::array<std::uint8_t, 3> reserved{};
+  OperationId operation;
+  FlowId flow;
+};
+
+/// kSlotReturn, kPulled.
+struct SlotMessage {
+  MessageKind kind = MessageKind::kPulled;
+  std::array<std::uint8_t, 3> reserved{};
+  SlotReference slot;
+};
+
+/// kCreditRequest, kCreditCancel.
+struct CreditCountMessage {
+  MessageKind kind = MessageKind::kCreditRequest;
+  std::array<std::uint8_t, 3> reserved{};
+  NicId send_nic;
+  NicId receive_nic;
+  std::int32_t count = 0;
+};
+
+/// kCredit, kCreditReturn.
+struct CreditMessage {
+  static constexpr std::size_t kCapacity = 6;
+  MessageKind kind = MessageKind::kCredit;
+  std::uint8_t count = 0;
+  std::uint16_t reserved = 0;
+  NicId send_nic;
+  NicId receive_nic;
+  std::array<SlotReference, kCapacity> slots{};
+};
+
+/// What a link in a Status is, in numbers that fit a message.
+struct LinkName {
+  enum class Kind : std::uint8_t { kNone, kNicPair, kCopyLane, kExport, kImport };
+  Kind kind = Kind::kNone;
+  std::uint8_t copy_class = 0;
+  std::int32_t first = -1;   ///< sending NIC, or lane
+  std::int32_t second = -1;  ///< receiving NIC
+};
+std::string to_string(const LinkName& link);
+
+struct FailedMessage {
+  MessageKind kind = MessageKind::kFailed;
+  Cause cause = Cause::kNone;
+  std::uint16_t reserved = 0;
+  OperationId operation;
+  Rank rank;
+  Rank peer;
+  FlowId flow;
+  std::int64_t chunk = -1;
+  LinkName link;
+};
+
+template <class Record>
+Message pack(const Record& record) {
+  static_assert(std::is_trivially_copyable_v<Record> && sizeof(Record) <= sizeof(Message));
+  Message message;
+  std::memcpy(message.bytes.data(), &record, sizeof(Record));
+  return message;
+}
+
+template <class Record>
+Record unpack(const Message& message) {
+  static_assert(std::is_trivially_copyable_v<Record> && sizeof(Record) <= sizeof(Message));
+  Record record;
+  std::memcpy(static_cast<void*>(&record), message.bytes.data(), sizeof(Record));
+  return record;
+}
+
+inline MessageKind kind_of(const Message& message) {
+  return static_cast<MessageKind>(message.bytes[0]);
+}
+
+}  // namespace hoccl::engine

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "engine/base/units.h"
+
+namespace hoccl::engine {
+
+/// Settings of one proxy's pipeline. The paper states none of them; defaults come from the sweeps
+/// in experiments/fig7.
+struct PipelineOptions {
+  /// Copy streams (lanes) per engine class. Four keep an engine busy through its set-up times.
+  int streams = 4;
+  /// Copies ahead of each copy engine: the quantum that sets fairness and the latency of the
+  /// priority switch.
+  int quantum = 8;
+  /// Queue pairs per pair of NICs (paper §3.3.1: several keep chunks in flight).
+  int queue_pairs = 4;
+  /// Writes in flight per queue pair; below the send queue's depth.
+  int queue_depth = 4;
+  /// Copies handed to an engine at once: 0 takes what is ready now, 1 is the paper's reading.
+  int batch = 0;
+  /// A target announces itself when its stream has reached the operation. Off: as soon as the
+  /// operation is submitted, which can deadlock (kept to show that it does).
+  bool admission = true;
+  /// An operation without progress for this long ends with Cause::kTimeout.
+  Seconds timeout = Seconds(30.0);
+};
+
+}  // namespace hoccl::engine

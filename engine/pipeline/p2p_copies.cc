@@ -1,0 +1,237 @@
+// The part of P2pExecutor that feeds the copy engines.
+
+#include <algorithm>
+
+#include "engine/base/check.h"
+#include "engine/pipeline/p2p_executor.h"
+#include "engine/topology/topology.h"
+
+namespace hoccl::engine {
+namespace {
+
+constexpr std::array kCopyClasses = {CopyClass::kPeer, CopyClass::kDeviceToHost,
+                                     CopyClass::kHostToDevice};
+
+Bytes chunk_size_at(const SourceFlow& flow, std::int64_t chunk) {
+  const Bytes chunk_size = flow.operation->operation.plan->chunk_size;
+  return std::min(chunk_size, flow.transfer->size - chunk_size * chunk);
+}
+
+bool can_copy(const SourceFlow& flow) {
+  if (flow.next_chunk == flow.chunks || !flow.admitted) return false;
+  return flow.transfer->route == Route::kDirect || !flow.slots.empty();
+}
+
+}  // namespace
+
+bool P2pExecutor::Candidate::operator<(const Candidate& other) const {
+  if (route != other.route) return route == Route::kStaged;
+  if (stage != other.stage) return stage < other.stage;
+  if (position != other.position) return position < other.position;
+  return order < other.order;
+}
+
+P2pExecutor::EngineWork& P2pExecutor::work(CopyClass copy_class, FlowClass flow_class) {
+  return work_[static_cast<std::size_t>(copy_class)][static_cast<std::size_t>(flow_class)];
+}
+
+void P2pExecutor::queue_candidate(SourceFlow& flow) {
+  if (flow.queued || !can_copy(flow)) return;
+  flow.queued = true;
+  const double position =
+      (static_cast<double>(flow.next_chunk) + 0.5) / static_cast<double>(flow.chunks);
+  work(flow.copy_class, flow.transfer->flow_class)
+      .candidates.insert(
+          {flow.transfer->route, flow.transfer->stage, position, next_order_++, &flow});
+}
+
+void P2pExecutor::act() {
+  for (const CopyClass copy_class : kCopyClasses) {
+    while (copies_.has_room(copy_class) && post_next(copy_class)) {
+    }
+  }
+  copies_.flush();
+}
+
+/// Deliveries first, because they free receive slots. Background waits while foreground work of the
+/// application is active on this GPU (paper §4, strict priority).
+bool P2pExecutor::post_next(CopyClass copy_class) {
+  const bool background_allowed = !foreground_active_;
+  for (const FlowClass flow_class : {FlowClass::kForeground, FlowClass::kBackground}) {
+    if (flow_class == FlowClass::kBackground && !background_allowed) continue;
+    auto& deliveries = work(copy_class, flow_class).deliveries;
+    if (deliveries.empty()) continue;
+    const Delivery delivery = deliveries.front();
+    deliveries.pop_front();
+    post_delivery(copy_class, delivery);
+    return true;
+  }
+  for (const FlowClass flow_class : {FlowClass::kForeground, FlowClass::kBackground}) {
+    if (flow_class == FlowClass::kBackground && !background_allowed) continue;
+    auto& candidates = work(copy_class, flow_class).candidates;
+    if (candidates.empty()) continue;
+    SourceFlow& flow = *candidates.begin()->flow;
+    candidates.erase(candidates.begin());
+    flow.queued = false;
+    post_source_chunk(flow);
+    queue_candidate(flow);
+    return true;
+  }
+  return false;
+}
+
+void P2pExecutor::post_delivery(CopyClass copy_class, const Delivery& delivery) {
+  const Descriptor& descriptor = delivery.descriptor;
+  OperationState& state = *delivery.flow->operation;
+  const StagingPlace& place = port_.staging(PlaceId(descriptor.place));
+  const Bytes size(descriptor.size_bytes);
+  const Region& buffer = state.operation.receive_buffer;
+  const Bytes offset(static_cast<std::int64_t>(descriptor.target_offset));
+  HOCCL_CHECK(offset + size <= buffer.size, "chunk at {} of {} bytes leaves the buffer of {}",
+              offset.count(), size.count(), buffer.size.count());
+  CopyJob job;
+  job.request.source = {place.receive_slots, place.slot_size * descriptor.slot, size};
+  job.request.target = {buffer.buffer, buffer.offset + offset, size};
+  job.request.leg = Leg::kDeliver;
+  job.request.tag = {descriptor.operation, FlowId(descriptor.flow), descriptor.chunk};
+  job.target_flow = delivery.flow;
+  job.slot = {descriptor.slot, descriptor.place, descriptor.generation};
+  copies_.post(copy_class, job);
+  state.copies_in_flight += 1;
+}
+
+void P2pExecutor::post_source_chunk(SourceFlow& flow) {
+  OperationState& state = *flow.operation;
+  const Bytes chunk_size = state.operation.plan->chunk_size;
+  const std::int64_t chunk = flow.next_chunk++;
+  const Bytes within = chunk_size * chunk;
+  const Bytes size = chunk_size_at(flow, chunk);
+  const Region& buffer = state.operation.send_buffer;
+  HOCCL_CHECK(flow.transfer->source_offset + within + size <= buffer.size,
+              "chunk {} of flow {} leaves the buffer of {}", chunk, flow.id, buffer.size.count());
+  CopyJob job;
+  job.source_flow = &flow;
+  job.request.source = {buffer.buffer, buffer.offset + flow.transfer->source_offset + within, size};
+  job.request.tag = {state.operation.id, flow.id, static_cast<std::uint32_t>(chunk)};
+  if (flow.transfer->route == Route::kStaged) {
+    const StagingPlace& place = port_.staging(flow.place);
+    job.slot = flow.slots.front();
+    flow.slots.pop_front();
+    job.request.target = {place.send_slots, place.slot_size * job.slot.slot, size};
+    job.request.leg = Leg::kStageIn;
+  } else {
+    job.request.target = {flow.target_buffer.buffer,
+                          flow.target_buffer.offset + flow.transfer->target_offset + within, size};
+    job.request.leg = Leg::kDirect;
+  }
+  copies_.post(flow.copy_class, job);
+  state.copies_in_flight += 1;
+}
+
+void P2pExecutor::copied(const CopiesDone& done) {
+  just_ended_.clear();
+  copies_.complete(done, just_ended_);
+  for (const CopyQueue::Ended& ended : just_ended_) {
+    OperationState& state = ended.job.source_flow != nullptr ? *ended.job.source_flow->operation
+                                                             : *ended.job.target_flow->operation;
+    state.copies_in_flight -= 1;
+    if (ended.outcome == Outcome::kError) {
+      copy_failed(ended.job, ended.lane);
+    } else if (ended.job.source_flow != nullptr) {
+      source_copied(ended.job);
+    } else {
+      target_copied(ended.job);
+    }
+  }
+}
+
+void P2pExecutor::source_copied(const CopyJob& job) {
+  SourceFlow& flow = *job.source_flow;
+  OperationState& state = *flow.operation;
+  flow.copied += 1;
+  if (state.failed) {
+    if (flow.transfer->route == Route::kStaged) return_slot(job.slot);
+    end_if_over(state);
+    return;
+  }
+  progress(state);
+  if (flow.transfer->route == Route::kDirect) {
+    if (flow.copied < flow.chunks) return;
+    FlowMessage message;
+    message.kind = MessageKind::kDelivered;
+    message.operation = state.operation.id;
+    message.flow = flow.id;
+    port_.post_message(flow.transfer->target, pack(message));
+    flow.done = true;
+    flow_done(state);
+    return;
+  }
+  const Topology& topology = port_.topology();
+  const Bytes within = state.operation.plan->chunk_size * job.request.tag.chunk;
+  const auto target_index = static_cast<std::size_t>(topology.local_index(flow.transfer->target));
+  Descriptor descriptor;
+  descriptor.kind = static_cast<std::uint8_t>(MessageKind::kStaged);
+  descriptor.traffic_class = static_cast<std::uint8_t>(flow.transfer->flow_class);
+  descriptor.stage = static_cast<std::uint16_t>(flow.transfer->stage);
+  descriptor.slot = job.slot.slot;
+  descriptor.place = job.slot.place;
+  descriptor.generation = job.slot.generation;
+  descriptor.operation = state.operation.id;
+  descriptor.flow = static_cast<std::uint32_t>(flow.id.value());
+  descriptor.chunk = job.request.tag.chunk;
+  descriptor.size_bytes = static_cast<std::uint32_t>(job.request.source.size.count());
+  descriptor.target_offset =
+      static_cast<std::uint64_t>((flow.transfer->target_offset + within).count());
+  descriptor.local_targets[target_index / 32] |= 1U << (target_index % 32);
+  port_.post_message(topology.host_of(flow.place), pack(descriptor));
+}
+
+void P2pExecutor::target_copied(const CopyJob& job) {
+  pulled(job.slot);
+  TargetFlow& flow = *job.target_flow;
+  OperationState& state = *flow.operation;
+  if (state.failed) {
+    end_if_over(state);
+    return;
+  }
+  flow.delivered += 1;
+  progress(state);
+  if (flow.delivered < flow.chunks) return;
+  flow.done = true;
+  flow_done(state);
+}
+
+void P2pExecutor::copy_failed(const CopyJob& job, Lane lane) {
+  const bool is_source = job.source_flow != nullptr;
+  OperationState& state = is_source ? *job.source_flow->operation : *job.target_flow->operation;
+  if (job.request.leg == Leg::kStageIn) return_slot(job.slot);
+  if (job.request.leg == Leg::kDeliver) pulled(job.slot);
+  Status status;
+  status.cause = Cause::kCopyError;
+  status.rank = port_.rank();
+  status.peer = is_source ? job.source_flow->transfer->target : job.target_flow->transfer->source;
+  status.operation = state.operation.id;
+  status.flow = job.request.tag.flow;
+  status.chunk = job.request.tag.chunk;
+  LinkName link;
+  link.kind = LinkName::Kind::kCopyLane;
+  link.copy_class = static_cast<std::uint8_t>(lane.copy_class);
+  link.first = lane.index;
+  fail(state, status, link, port_.rank());
+}
+
+void P2pExecutor::return_slot(const SlotReference& slot) {
+  SlotMessage message;
+  message.kind = MessageKind::kSlotReturn;
+  message.slot = slot;
+  port_.post_message(port_.topology().host_of(PlaceId(slot.place)), pack(message));
+}
+
+void P2pExecutor::pulled(const SlotReference& slot) {
+  SlotMessage message;
+  message.kind = MessageKind::kPulled;
+  message.slot = slot;
+  port_.post_message(port_.topology().host_of(PlaceId(slot.place)), pack(message));
+}
+
+}  // namespace hoccl::engine

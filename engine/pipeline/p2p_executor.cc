@@ -1,0 +1,316 @@
+#include "engine/pipeline/p2p_executor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/base/check.h"
+#include "engine/topology/topology.h"
+
+namespace hoccl::engine {
+namespace {
+
+template <class Flow>
+Flow* find_flow(std::vector<Flow>& flows, FlowId id) {
+  const auto found =
+      std::lower_bound(flows.begin(), flows.end(), id,
+                       [](const Flow& flow, FlowId wanted) { return flow.id < wanted; });
+  return found != flows.end() && found->id == id ? &*found : nullptr;
+}
+
+}  // namespace
+
+P2pExecutor::P2pExecutor(Port& port, const PipelineOptions& options, Ended ended)
+    : port_(port), options_(options), ended_(std::move(ended)), copies_(port, options) {}
+
+P2pExecutor::~P2pExecutor() = default;
+
+OperationState* P2pExecutor::find(const OperationId& id) {
+  const auto entry = operations_.find(id);
+  return entry == operations_.end() ? nullptr : entry->second.get();
+}
+
+void P2pExecutor::add(const Operation& operation) {
+  const auto [entry, is_new] =
+      operations_.emplace(operation.id, std::make_unique<OperationState>());
+  HOCCL_CHECK(is_new, "operation {} added twice", operation.id);
+  OperationState& state = *entry->second;
+  state.operation = operation;
+  build_flows(state);
+  port_.account(CpuWork::kPlanFlow, static_cast<std::int64_t>(state.unfinished_flows));
+  progress(state);
+  if (const auto early = early_readies_.extract(operation.id)) state.readies = early.mapped();
+  if (const auto failed = failed_.find(operation.id); failed != failed_.end()) {
+    fail(state, failed->second.first, failed->second.second, failed->second.first.rank);
+    return;
+  }
+  for (const Rank lost : lost_) {
+    if (!involves(state, lost)) continue;
+    Status status;
+    status.cause = Cause::kPeerLost;
+    status.rank = port_.rank();
+    status.peer = lost;
+    status.operation = operation.id;
+    fail(state, status, {}, lost);
+    return;
+  }
+  if (!options_.admission) announce(state);
+}
+
+void P2pExecutor::build_flows(OperationState& state) {
+  const Plan& plan = *state.operation.plan;
+  const Topology& topology = port_.topology();
+  for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
+    const Transfer& transfer = plan.transfers[i];
+    if (transfer.source == port_.rank()) {
+      SourceFlow flow;
+      flow.operation = &state;
+      flow.id = FlowId(i);
+      flow.transfer = &transfer;
+      flow.chunks = chunks_of(transfer, plan.chunk_size);
+      if (transfer.route == Route::kStaged) {
+        flow.place = topology.place_of(transfer.send_nic);
+        flow.copy_class = class_of(flow.place, true);
+      }
+      state.sources.push_back(std::move(flow));
+    }
+    if (transfer.target == port_.rank()) {
+      TargetFlow flow;
+      flow.operation = &state;
+      flow.id = FlowId(i);
+      flow.transfer = &transfer;
+      flow.chunks = chunks_of(transfer, plan.chunk_size);
+      state.targets.push_back(flow);
+    }
+  }
+  state.unfinished_flows = state.sources.size() + state.targets.size();
+}
+
+void P2pExecutor::start(const OperationId& id) {
+  OperationState* state = find(id);
+  if (state == nullptr) return;  // it failed before its stream came here
+  state->started = true;
+  progress(*state);
+  announce(*state);
+  for (const auto& [target, message] : std::exchange(state->readies, {})) {
+    admit(*state, target, message);
+  }
+  for (const Descriptor& descriptor : std::exchange(state->parked, {})) {
+    queue_delivery(*state, descriptor);
+  }
+  end_if_over(*state);
+}
+
+/// Tells every source that this rank is ready, once per source. A direct source also needs our
+/// buffer's name, which must be exported first.
+void P2pExecutor::announce(OperationState& state) {
+  if (std::exchange(state.announced, true)) return;
+  std::map<Rank, bool> direct_from;
+  for (const TargetFlow& flow : state.targets) {
+    direct_from[flow.transfer->source] |= flow.transfer->route == Route::kDirect;
+  }
+  const BufferHandle buffer = state.operation.receive_buffer.buffer;
+  for (const auto& [source, direct] : direct_from) {
+    if (!direct) {
+      send_ready(state, source, false);
+      continue;
+    }
+    const auto [entry, is_new] = exports_.try_emplace(buffer, false);
+    if (is_new) port_.export_buffer(buffer);
+    if (entry->second) {
+      send_ready(state, source, true);
+    } else {
+      waiting_for_export_.emplace_back(state.operation.id, source);
+    }
+  }
+}
+
+void P2pExecutor::send_ready(OperationState& state, Rank source, bool buffer_exported) {
+  ReadyMessage message;
+  message.operation = state.operation.id;
+  message.exported = buffer_exported ? 1 : 0;
+  message.buffer = state.operation.receive_buffer.buffer;
+  message.offset = state.operation.receive_buffer.offset.count();
+  port_.post_message(source, pack(message));
+}
+
+void P2pExecutor::exported(const BufferExported& done) {
+  if (done.ok) {
+    exports_[done.buffer] = true;
+  } else {
+    exports_.erase(done.buffer);
+  }
+  std::vector<std::pair<OperationId, Rank>> still_waiting;
+  for (const auto& [id, source] : std::exchange(waiting_for_export_, {})) {
+    OperationState* state = find(id);
+    if (state == nullptr) continue;
+    if (state->operation.receive_buffer.buffer != done.buffer) {
+      still_waiting.emplace_back(id, source);
+    } else if (done.ok) {
+      send_ready(*state, source, true);
+    } else {
+      Status status;
+      status.cause = Cause::kCopyError;
+      status.rank = port_.rank();
+      status.peer = source;
+      status.operation = id;
+      LinkName link;
+      link.kind = LinkName::Kind::kExport;
+      fail(*state, status, link, port_.rank());
+    }
+  }
+  waiting_for_export_.insert(waiting_for_export_.end(), still_waiting.begin(), still_waiting.end());
+}
+
+void P2pExecutor::ready(Rank target, const ReadyMessage& message) {
+  OperationState* state = find(message.operation);
+  if (state == nullptr) {
+    if (const auto failed = failed_.find(message.operation); failed != failed_.end()) {
+      send_failed(target, failed->second.first, failed->second.second);
+      return;
+    }
+    early_readies_[message.operation].emplace_back(target, message);
+  } else if (state->started) {
+    admit(*state, target, message);
+  } else {
+    state->readies.emplace_back(target, message);
+  }
+}
+
+/// Admission: only now may chunks for this target take slots or cross the network.
+void P2pExecutor::admit(OperationState& state, Rank target, const ReadyMessage& message) {
+  if (state.failed) return;
+  progress(state);
+  if (message.exported != 0) {
+    const auto [entry, is_new] = imports_.try_emplace(message.buffer, false);
+    if (is_new) port_.import_buffer(message.buffer);
+    if (!entry->second) {
+      waiting_for_import_.push_back({state.operation.id, target, message});
+      return;
+    }
+  }
+  for (SourceFlow& flow : state.sources) {
+    if (flow.transfer->target != target) continue;
+    HOCCL_CHECK(!flow.admitted, "operation {} flow {} admitted twice", state.operation.id, flow.id);
+    flow.admitted = true;
+    if (flow.transfer->route == Route::kStaged) {
+      request_lease(flow);
+    } else {
+      HOCCL_CHECK(message.exported != 0, "operation {} flow {} has no target buffer",
+                  state.operation.id, flow.id);
+      flow.target_buffer = {message.buffer, Bytes(message.offset),
+                            state.operation.send_buffer.size};
+      queue_candidate(flow);
+    }
+  }
+}
+
+void P2pExecutor::imported(const BufferImported& done) {
+  if (done.ok) {
+    imports_[done.buffer] = true;
+  } else {
+    imports_.erase(done.buffer);
+  }
+  for (const WaitingImport& waiting : std::exchange(waiting_for_import_, {})) {
+    OperationState* state = find(waiting.operation);
+    if (state == nullptr) continue;
+    if (waiting.ready.buffer != done.buffer) {
+      waiting_for_import_.push_back(waiting);
+    } else if (done.ok) {
+      admit(*state, waiting.target, waiting.ready);
+    } else {
+      Status status;
+      status.cause = Cause::kCopyError;
+      status.rank = port_.rank();
+      status.peer = waiting.target;
+      status.operation = waiting.operation;
+      LinkName link;
+      link.kind = LinkName::Kind::kImport;
+      fail(*state, status, link, port_.rank());
+    }
+  }
+}
+
+void P2pExecutor::request_lease(SourceFlow& flow) {
+  flow.leasing = true;
+  LeaseRequestMessage message;
+  message.traffic_class = static_cast<std::uint8_t>(flow.transfer->flow_class);
+  message.stage = static_cast<std::uint16_t>(flow.transfer->stage);
+  message.operation = flow.operation->operation.id;
+  message.flow = flow.id;
+  message.target = flow.transfer->target;
+  message.send_nic = flow.transfer->send_nic;
+  message.receive_nic = flow.transfer->receive_nic;
+  message.chunks = static_cast<std::int32_t>(flow.chunks);
+  port_.post_message(port_.topology().host_of(flow.place), pack(message));
+}
+
+void P2pExecutor::granted(const LeaseGrantMessage& message) {
+  OperationState* state = find(message.operation);
+  SourceFlow* flow = state == nullptr ? nullptr : find_flow(state->sources, message.flow);
+  for (std::size_t i = 0; i < message.count; ++i) {
+    if (flow == nullptr || state->failed) {
+      return_slot(message.slots[i]);
+    } else {
+      flow->slots.push_back(message.slots[i]);
+    }
+  }
+  if (flow == nullptr || state->failed) return;
+  progress(*state);
+  queue_candidate(*flow);
+}
+
+void P2pExecutor::flow_sent(const FlowMessage& message) {
+  OperationState* state = find(message.operation);
+  if (state == nullptr || state->failed) return;
+  SourceFlow* flow = find_flow(state->sources, message.flow);
+  HOCCL_CHECK(flow != nullptr && flow->copied == flow->chunks && !flow->done,
+              "operation {} flow {} was sent before it was copied", message.operation,
+              message.flow);
+  flow->done = true;
+  flow->leasing = false;
+  flow_done(*state);
+}
+
+void P2pExecutor::landed(const Descriptor& descriptor) {
+  OperationState* state = find(descriptor.operation);
+  if (state == nullptr || state->failed) {
+    pulled({descriptor.slot, descriptor.place, descriptor.generation});  // nobody wants it any more
+  } else if (state->started) {
+    queue_delivery(*state, descriptor);
+  } else {
+    state->parked.push_back(descriptor);
+  }
+}
+
+void P2pExecutor::queue_delivery(OperationState& state, const Descriptor& descriptor) {
+  TargetFlow* flow = find_flow(state.targets, FlowId(descriptor.flow));
+  HOCCL_CHECK(flow != nullptr, "operation {} flow {} landed at rank {}, which is not its target",
+              descriptor.operation, descriptor.flow, port_.rank());
+  progress(state);
+  work(class_of(PlaceId(descriptor.place), false), flow->transfer->flow_class)
+      .deliveries.push_back({flow, descriptor});
+}
+
+void P2pExecutor::delivered(const FlowMessage& message) {
+  OperationState* state = find(message.operation);
+  if (state == nullptr || state->failed) return;
+  TargetFlow* flow = find_flow(state->targets, message.flow);
+  HOCCL_CHECK(flow != nullptr && !flow->done, "operation {} flow {} was delivered twice",
+              message.operation, message.flow);
+  flow->delivered = flow->chunks;
+  flow->done = true;
+  flow_done(*state);
+}
+
+void P2pExecutor::flow_done(OperationState& state) {
+  progress(state);
+  state.unfinished_flows -= 1;
+  end_if_over(state);
+}
+
+CopyClass P2pExecutor::class_of(PlaceId place, bool into_place) const {
+  if (!port_.topology().is_host(place)) return CopyClass::kPeer;
+  return into_place ? CopyClass::kDeviceToHost : CopyClass::kHostToDevice;
+}
+
+}  // namespace hoccl::engine

@@ -1,0 +1,133 @@
+#pragma once
+
+#include <array>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/pipeline/copy_queue.h"
+#include "engine/pipeline/operation_state.h"
+#include "engine/pipeline/options.h"
+
+namespace hoccl::engine {
+
+/// Moves the chunks of this rank's operations (paper §3.3): as a source it pushes them into send
+/// slots (inter-node) or straight into the target's buffer (intra-node); as a target it announces
+/// itself, then pulls landed chunks out of receive slots. It knows the plan; the stagers do not.
+class P2pExecutor {
+ public:
+  using Ended = std::function<void(const OperationId&, const Status&)>;
+
+  P2pExecutor(Port& port, const PipelineOptions& options, Ended ended);
+  ~P2pExecutor();
+
+  // From the stream manager.
+  void add(const Operation& operation);
+  void start(const OperationId& id);
+  void abort(std::uint16_t communicator);
+
+  // Messages and completions, as the proxy received them.
+  void ready(Rank target, const ReadyMessage& message);
+  void granted(const LeaseGrantMessage& message);
+  void flow_sent(const FlowMessage& message);
+  void landed(const Descriptor& descriptor);
+  void delivered(const FlowMessage& message);
+  void failed(Rank reporter, const FailedMessage& message);
+  void exported(const BufferExported& done);
+  void imported(const BufferImported& done);
+  void copied(const CopiesDone& done);
+  void peer_lost(Rank peer);
+  void foreground_changed(bool active) { foreground_active_ = active; }
+
+  /// Posts copies as far as the quantum allows: deliver before stage-in before direct.
+  void act();
+  /// Ends operations without progress; returns when it must look again.
+  std::optional<Seconds> watch(Seconds now);
+
+  [[nodiscard]] bool quiescent() const;
+
+ private:
+  /// A flow that could copy its next chunk now. Ordered: staged before direct, then by stage, then
+  /// interleaved in proportion to flow size (chunk k of m at (k + 1/2) / m, paper §3.4).
+  struct Candidate {
+    Route route;
+    std::int32_t stage;
+    double position;
+    std::int64_t order;  ///< of queueing, so that ties are first come, first served
+    SourceFlow* flow;
+
+    bool operator<(const Candidate& other) const;
+  };
+  struct Delivery {
+    TargetFlow* flow;
+    Descriptor descriptor;
+  };
+  /// Copies waiting for one engine, foreground and background apart for the priority switch.
+  struct EngineWork {
+    std::set<Candidate> candidates;
+    std::deque<Delivery> deliveries;
+  };
+
+  // p2p_executor.cc
+  OperationState* find(const OperationId& id);
+  void build_flows(OperationState& state);
+  void announce(OperationState& state);
+  void send_ready(OperationState& state, Rank source, bool buffer_exported);
+  void admit(OperationState& state, Rank target, const ReadyMessage& message);
+  void request_lease(SourceFlow& flow);
+  void queue_candidate(SourceFlow& flow);
+  void queue_delivery(OperationState& state, const Descriptor& descriptor);
+  void flow_done(OperationState& state);
+  void progress(OperationState& state) { state.last_progress = port_.now(); }
+
+  // p2p_copies.cc
+  EngineWork& work(CopyClass copy_class, FlowClass flow_class);
+  bool post_next(CopyClass copy_class);
+  void post_delivery(CopyClass copy_class, const Delivery& delivery);
+  void post_source_chunk(SourceFlow& flow);
+  void source_copied(const CopyJob& job);
+  void target_copied(const CopyJob& job);
+  void copy_failed(const CopyJob& job, Lane lane);
+  void return_slot(const SlotReference& slot);
+  void pulled(const SlotReference& slot);
+
+  // p2p_failures.cc
+  void fail(OperationState& state, const Status& status, const LinkName& link, Rank reporter);
+  void notify_peers(const OperationState& state, const LinkName& link, Rank reporter);
+  void send_failed(Rank peer, const Status& status, const LinkName& link);
+  void drop_source(SourceFlow& flow);
+  void drop_waiting_copies(OperationState& state);
+  void end_if_over(OperationState& state);
+  void time_out(OperationState& state);
+  [[nodiscard]] bool involves(const OperationState& state, Rank rank) const;
+  [[nodiscard]] CopyClass class_of(PlaceId place, bool into_place) const;
+
+  Port& port_;
+  const PipelineOptions& options_;
+  Ended ended_;
+  CopyQueue copies_;
+  std::map<OperationId, std::unique_ptr<OperationState>> operations_;
+  /// Ended with an error while copies of theirs were still in an engine.
+  std::vector<std::unique_ptr<OperationState>> zombies_;
+  std::map<OperationId, std::vector<std::pair<Rank, ReadyMessage>>> early_readies_;
+  std::map<OperationId, std::pair<Status, LinkName>> failed_;
+  std::map<BufferHandle, bool> exports_;  ///< value: done
+  std::map<BufferHandle, bool> imports_;
+  std::vector<std::pair<OperationId, Rank>> waiting_for_export_;
+  struct WaitingImport {
+    OperationId operation;
+    Rank target;
+    ReadyMessage ready;
+  };
+  std::vector<WaitingImport> waiting_for_import_;
+  std::set<Rank> lost_;
+  std::array<std::array<EngineWork, 2>, kCopyClassCount> work_;
+  std::vector<CopyQueue::Ended> just_ended_;
+  std::int64_t next_order_ = 0;
+  bool foreground_active_ = false;
+};
+
+}  // namespace hoccl::engine

@@ -1,0 +1,231 @@
+// The part of P2pExecutor that ends operations which cannot succeed. Nothing hangs: every
+// unfinished operation ends with a status within the timeout, and other operations go on.
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "engine/base/check.h"
+#include "engine/pipeline/p2p_executor.h"
+#include "engine/topology/topology.h"
+
+namespace hoccl::engine {
+
+/// `reporter` is the rank the news came from (this one if it is our own): it needs no notice.
+void P2pExecutor::fail(OperationState& state, const Status& status, const LinkName& link,
+                       Rank reporter) {
+  if (state.failed) return;
+  state.failed = true;
+  state.status = status;
+  state.status.link = to_string(link);
+  progress(state);
+  failed_[state.operation.id] = {state.status, link};
+  notify_peers(state, link, reporter);
+  for (SourceFlow& flow : state.sources) drop_source(flow);
+  drop_waiting_copies(state);
+  end_if_over(state);
+}
+
+void P2pExecutor::notify_peers(const OperationState& state, const LinkName& link, Rank reporter) {
+  std::set<Rank> peers;
+  for (const SourceFlow& flow : state.sources) peers.insert(flow.transfer->target);
+  for (const TargetFlow& flow : state.targets) peers.insert(flow.transfer->source);
+  peers.erase(port_.rank());
+  peers.erase(reporter);
+  for (const Rank peer : peers) send_failed(peer, state.status, link);
+}
+
+void P2pExecutor::send_failed(Rank peer, const Status& status, const LinkName& link) {
+  FailedMessage message;
+  message.cause = status.cause;
+  message.operation = status.operation;
+  message.rank = status.rank;
+  message.peer = status.peer;
+  message.flow = status.flow;
+  message.chunk = status.chunk;
+  message.link = link;
+  port_.post_message(peer, pack(message));
+}
+
+void P2pExecutor::failed(Rank reporter, const FailedMessage& message) {
+  Status status;
+  status.cause = message.cause;
+  status.rank = message.rank;
+  status.peer = message.peer;
+  status.link = to_string(message.link);
+  status.operation = message.operation;
+  status.flow = message.flow;
+  status.chunk = message.chunk;
+  if (OperationState* state = find(message.operation)) {
+    fail(*state, status, message.link, reporter);
+  } else {
+    // Not submitted here yet: it fails then. (If it has ended already, nobody asks again.)
+    failed_.try_emplace(message.operation, status, message.link);
+  }
+}
+
+/// Gives back what a failed source flow holds at its send stager. Copies already in the engine give
+/// their slots back when they end.
+void P2pExecutor::drop_source(SourceFlow& flow) {
+  if (!flow.leasing) return;
+  flow.leasing = false;
+  FlowMessage cancel;
+  cancel.kind = MessageKind::kLeaseCancel;
+  cancel.operation = flow.operation->operation.id;
+  cancel.flow = flow.id;
+  port_.post_message(port_.topology().host_of(flow.place), pack(cancel));
+  for (const SlotReference& slot : flow.slots) return_slot(slot);
+  flow.slots.clear();
+}
+
+void P2pExecutor::drop_waiting_copies(OperationState& state) {
+  for (auto& classes : work_) {
+    for (EngineWork& waiting : classes) {
+      std::erase_if(waiting.candidates, [&](const Candidate& candidate) {
+        return candidate.flow->operation == &state;
+      });
+      std::erase_if(waiting.deliveries, [&](const Delivery& delivery) {
+        if (delivery.flow->operation != &state) return false;
+        const Descriptor& descriptor = delivery.descriptor;
+        pulled({descriptor.slot, descriptor.place, descriptor.generation});
+        return true;
+      });
+    }
+  }
+  for (const Descriptor& descriptor : std::exchange(state.parked, {})) {
+    pulled({descriptor.slot, descriptor.place, descriptor.generation});
+  }
+}
+
+/// Ends the operation when nothing of it is left to do. A failed one first waits for its copies,
+/// because they still touch the user's buffers. Erases `state`.
+void P2pExecutor::end_if_over(OperationState& state) {
+  const bool over =
+      state.failed ? state.copies_in_flight == 0 : state.started && state.unfinished_flows == 0;
+  if (!over) return;
+  const OperationId id = state.operation.id;
+  const Status status = state.status;
+  if (operations_.erase(id) != 0) {
+    ended_(id, status);
+    return;
+  }
+  std::erase_if(zombies_, [&](const auto& zombie) { return zombie.get() == &state; });
+}
+
+void P2pExecutor::abort(std::uint16_t communicator) {
+  std::vector<OperationId> victims;
+  for (const auto& [id, state] : operations_) {
+    if (id.communicator == communicator) victims.push_back(id);
+  }
+  for (const OperationId& id : victims) {
+    OperationState* state = find(id);
+    if (state == nullptr) continue;
+    Status status;
+    status.cause = Cause::kAborted;
+    status.rank = port_.rank();
+    status.operation = id;
+    fail(*state, status, {}, port_.rank());
+  }
+}
+
+bool P2pExecutor::involves(const OperationState& state, Rank rank) const {
+  const Topology& topology = port_.topology();
+  const auto touches = [&](const Transfer& transfer) {
+    if (transfer.source == rank || transfer.target == rank) return true;
+    return transfer.route == Route::kStaged &&
+           (topology.host_of(topology.place_of(transfer.send_nic)) == rank ||
+            topology.host_of(topology.place_of(transfer.receive_nic)) == rank);
+  };
+  return std::any_of(state.sources.begin(), state.sources.end(),
+                     [&](const SourceFlow& flow) { return touches(*flow.transfer); }) ||
+         std::any_of(state.targets.begin(), state.targets.end(),
+                     [&](const TargetFlow& flow) { return touches(*flow.transfer); });
+}
+
+void P2pExecutor::peer_lost(Rank peer) {
+  lost_.insert(peer);
+  std::vector<OperationId> victims;
+  for (const auto& [id, state] : operations_) {
+    if (!state->failed && involves(*state, peer)) victims.push_back(id);
+  }
+  for (const OperationId& id : victims) {
+    OperationState* state = find(id);
+    if (state == nullptr) continue;
+    Status status;
+    status.cause = Cause::kPeerLost;
+    status.rank = port_.rank();
+    status.peer = peer;
+    status.operation = id;
+    fail(*state, status, {}, peer);
+  }
+}
+
+void P2pExecutor::time_out(OperationState& state) {
+  Status status;
+  status.cause = Cause::kTimeout;
+  status.rank = port_.rank();
+  status.operation = state.operation.id;
+  LinkName link;
+  const auto name_link = [&](const Transfer& transfer) {
+    if (transfer.route == Route::kDirect) {
+      link.kind = LinkName::Kind::kCopyLane;
+      link.first = 0;
+      return;
+    }
+    link.kind = LinkName::Kind::kNicPair;
+    link.first = transfer.send_nic.value();
+    link.second = transfer.receive_nic.value();
+  };
+  const auto source = std::find_if(state.sources.begin(), state.sources.end(),
+                                   [](const SourceFlow& flow) { return !flow.done; });
+  const auto target = std::find_if(state.targets.begin(), state.targets.end(),
+                                   [](const TargetFlow& flow) { return !flow.done; });
+  if (source != state.sources.end()) {
+    status.peer = source->transfer->target;
+    status.flow = source->id;
+    status.chunk = source->copied;
+    name_link(*source->transfer);
+  } else if (target != state.targets.end()) {
+    status.peer = target->transfer->source;
+    status.flow = target->id;
+    status.chunk = target->delivered;
+    name_link(*target->transfer);
+  }
+  fail(state, status, link, port_.rank());
+}
+
+std::optional<Seconds> P2pExecutor::watch(Seconds now) {
+  std::optional<Seconds> next;
+  std::vector<OperationId> overdue;
+  for (const auto& [id, state] : operations_) {
+    if (!state->started && !state->failed) continue;  // waits for its stream, not for a peer
+    const Seconds deadline = state->last_progress + options_.timeout;
+    if (deadline <= now) {
+      overdue.push_back(id);
+    } else if (!next || deadline < *next) {
+      next = deadline;
+    }
+  }
+  for (const OperationId& id : overdue) {
+    OperationState* state = find(id);
+    if (state == nullptr) continue;
+    if (!state->failed) {
+      time_out(*state);
+      if (find(id) != nullptr)
+        next = std::min(next.value_or(now + options_.timeout), now + options_.timeout);
+      continue;
+    }
+    // Its copies never ended. Report it, but keep what the engine may still refer to.
+    auto node = operations_.extract(id);
+    const Status status = node.mapped()->status;
+    zombies_.push_back(std::move(node.mapped()));
+    ended_(id, status);
+  }
+  return next;
+}
+
+bool P2pExecutor::quiescent() const {
+  return operations_.empty() && zombies_.empty() && copies_.idle();
+}
+
+}  // namespace hoccl::engine

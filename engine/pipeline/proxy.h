@@ -1,0 +1,34 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "engine/base/units.h"
+#include "engine/fabric.h"
+#include "engine/pipeline/options.h"
+
+namespace hoccl::engine {
+
+/// The reactor of one rank: serves all its communicators, the staging places it hosts, and relays
+/// of communicators it is not in. It never waits and never blocks; only a driver outside the engine
+/// waits.
+class Proxy {
+ public:
+  Proxy(Port& port, const PipelineOptions& options);
+  ~Proxy();
+
+  /// Takes what happened since the last call, moves every state machine as far as it goes, and
+  /// returns when it wants to be called even if nothing happens (the watchdog), or nothing when
+  /// idle.
+  std::optional<Seconds> step();
+
+  /// Every slot of the places this rank hosts is idle, no copy or write is in flight, no operation
+  /// is unfinished.
+  [[nodiscard]] bool quiescent() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hoccl::engine

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "engine/fabric.h"
+#include "engine/pipeline/chunk_state.h"
+#include "engine/pipeline/messages.h"
+
+namespace hoccl::engine {
+
+/// The receiving half of the staging service of the places one rank hosts: promises receive slots
+/// (credits) to send stagers, announces landed chunks to their targets, takes slots back when the
+/// last target has pulled.
+class ReceiveStager {
+ public:
+  explicit ReceiveStager(Port& port);
+
+  void credits_requested(const CreditCountMessage& message);
+  void credits_cancelled(const CreditCountMessage& message);
+  void credit_returned(const CreditMessage& message);
+  void arrived(const Arrived& arrival);
+  void pulled(Rank target, const SlotReference& reference);
+  void peer_lost(Rank peer);
+
+  /// Promises free slots to those who asked, in turns.
+  void act();
+
+  [[nodiscard]] bool quiescent() const;
+
+ private:
+  struct Demand;
+
+  struct Slot {
+    ReceiveState state = ReceiveState::kIdle;
+    std::uint32_t generation = 0;
+    Demand* promised_to = nullptr;
+    std::vector<Rank> waiting_for;  ///< targets that have not pulled yet
+  };
+
+  struct Pool {
+    const StagingPlace* place = nullptr;
+    std::vector<Slot> slots;
+    std::deque<std::uint16_t> free;
+    std::deque<Demand*> turns;  ///< those with wanted > 0
+  };
+
+  /// What one remote NIC wants of one local NIC's place.
+  struct Demand {
+    NicId send_nic;
+    NicId receive_nic;
+    Rank send_host;
+    Pool* pool = nullptr;
+    std::int64_t wanted = 0;
+    CreditMessage credit;  ///< being collected during act()
+  };
+
+  Pool& pool_of(PlaceId place);
+  Demand& demand_of(NicId send_nic, NicId receive_nic);
+  Slot& slot_at(Pool& pool, const SlotReference& reference);
+  void release(Pool& pool, std::uint16_t index, ReceiveEvent event);
+  void promise_slots(Pool& pool);
+  void send_credit(Demand& demand);
+
+  Port& port_;
+  std::map<PlaceId, Pool> pools_;
+  std::map<std::pair<NicId, NicId>, Demand> demands_;
+  std::vector<Demand*> crediting_;
+};
+
+}  // namespace hoccl::engine

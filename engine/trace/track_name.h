@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "engine/fabric.h"
+#include "engine/trace/trace.h"
+
+namespace hoccl::engine {
+
+/// The track of one lane of a copy engine of the rank's GPU.
+Track copy_engine_track(Rank rank, Lane lane);
+/// Inverse of copy_engine_track for its index.
+Lane lane_of(const Track& track);
+
+/// "peer", "d2h" or "h2d".
+std::string_view to_string(CopyClass copy_class);
+
+/// Name of a track within its rank, as in the `engine` column of the CSV: "peer/0", "nic 3 send",
+/// "proxy", "stream 0", "sm 2".
+std::string track_name(const Track& track);
+
+}  // namespace hoccl::engine
