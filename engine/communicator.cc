@@ -1,8 +1,12 @@
 #include "engine/communicator.h"
 
+#include <fmt/format.h>
+
+#include <string_view>
 #include <utility>
 
 #include "engine/base/check.h"
+#include "engine/base/config_error.h"
 #include "engine/topology/topology.h"
 
 namespace hoccl::engine {
@@ -10,6 +14,12 @@ namespace {
 
 /// Plans a communicator keeps: a training loop repeats a few dozen distinct operations.
 constexpr std::size_t kPlanCacheCapacity = 64;
+
+void require_inside(std::string_view side, Bytes end, const Region& buffer, Rank rank) {
+  if (end <= buffer.size) return;
+  throw ConfigError(fmt::format("{} buffer of rank {} = {}: expected at least {}", side, rank,
+                                to_string(buffer.size), to_string(end)));
+}
 
 class SubmittedWork : public Work {
  public:
@@ -52,6 +62,30 @@ std::shared_ptr<Work> Communicator::enqueue(std::span<const SendRecvRequest> gro
                                             StreamId stream) {
   std::vector<Operation> operations;
   for (const SendRecvRequest& request : group) operations.push_back(make_operation(request));
+  return enqueue_operations(std::move(operations), stream);
+}
+
+std::shared_ptr<Work> Communicator::run(std::shared_ptr<const Plan> plan, Region send_buffer,
+                                        Region receive_buffer, StreamId stream) {
+  for (const Transfer& transfer : plan->transfers) {
+    if (transfer.source == rank()) {
+      require_inside("send", transfer.source_offset + transfer.size, send_buffer, rank());
+    }
+    if (transfer.target == rank()) {
+      require_inside("receive", transfer.target_offset + transfer.size, receive_buffer, rank());
+    }
+  }
+  Operation operation;
+  operation.id.communicator = id_;
+  operation.id.number = next_collective_++;
+  operation.plan = std::move(plan);
+  operation.send_buffer = send_buffer;
+  operation.receive_buffer = receive_buffer;
+  return enqueue_operations({std::move(operation)}, stream);
+}
+
+std::shared_ptr<Work> Communicator::enqueue_operations(std::vector<Operation> operations,
+                                                       StreamId stream) {
   if (!grouping_) return submit(std::move(operations), stream);
   HOCCL_CHECK(stream == group_stream_, "the group is on stream {}, the operation on {}",
               group_stream_, stream);

@@ -27,6 +27,11 @@ class Communicator : public CollectiveSystem {
   std::shared_ptr<Work> send(Region buffer, Rank target, StreamId stream);
   std::shared_ptr<Work> receive(Region buffer, Rank source, StreamId stream);
 
+  /// Runs any plan over all ranks: each calls it with the same plan and its own buffers, of which
+  /// the plan's offsets are parts. Throws ConfigError when a buffer is too small for the plan.
+  std::shared_ptr<Work> run(std::shared_ptr<const Plan> plan, Region send_buffer,
+                            Region receive_buffer, StreamId stream);
+
   /// Operations between begin and end start together and share one gate on `stream`.
   void group_begin(StreamId stream);
   std::shared_ptr<Work> group_end();
@@ -37,6 +42,7 @@ class Communicator : public CollectiveSystem {
   std::shared_ptr<Work> enqueue(std::span<const SendRecvRequest> group, StreamId stream) override;
 
  private:
+  std::shared_ptr<Work> enqueue_operations(std::vector<Operation> operations, StreamId stream);
   Operation make_operation(const SendRecvRequest& request);
   std::shared_ptr<Work> submit(std::vector<Operation> operations, StreamId stream);
 
@@ -46,6 +52,7 @@ class Communicator : public CollectiveSystem {
   PlanCache cache_;
   std::map<StreamId, Sequence> sequences_;
   std::map<std::pair<Rank, Rank>, std::uint32_t> pair_numbers_;  // by (source, target)
+  std::uint32_t next_collective_ = 0;
   std::vector<Operation> group_;
   StreamId group_stream_;
   bool grouping_ = false;

@@ -88,7 +88,7 @@ struct Descriptor {
   std::uint64_t target_offset = 0;               ///< in the target's buffer of this operation
   std::array<std::uint32_t, 3> local_targets{};  ///< bit i: local rank i of the receiving node
   std::uint32_t generation = 0;                  ///< of `slot`
-  std::uint32_t reserved = 0;
+  std::array<std::uint32_t, 2> reserved{};       ///< no padding: all 64 bytes are sent
 };
 static_assert(sizeof(Descriptor) == 64);
 

@@ -1,0 +1,1 @@
+"""Drives the experiments and compares them with the paper; reads only what the program wrote."""

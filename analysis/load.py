@@ -1,0 +1,158 @@
+"""Reads the program's CSV and the paper's numbers into typed rows; refuses what is malformed."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal, TypeVar, get_type_hints
+
+# A lower bound and a time are both printed rounded, so their ratio may pass 100% by a rounding.
+_BOUND_PCT_MAX = 100.001
+
+Claim = Literal["equal", "above", "below"]
+CLAIMS: tuple[Claim, ...] = ("equal", "above", "below")
+
+
+class InputError(Exception):
+    """A file is not as agreed; the text names file, place and what was expected."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ProgramRow:
+    """One line of `hoccl sim --csv`. Columns beyond these are allowed and ignored."""
+
+    pattern: str
+    system: str
+    topology: str
+    size_bytes: int
+    time_us: float
+    algbw_gb_per_s: float
+    busbw_gb_per_s: float
+    bound_pct: float
+    calibrated_bound_pct: float
+    launch_us: float
+    submit_us: float
+    proxy_us: float
+    sms: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Row(ProgramRow):
+    """A program row and the options it was run with."""
+
+    group: str
+    pair: str
+    network: str
+    rails: int
+    chunk_bytes: int
+    pipelining: str
+
+
+@dataclasses.dataclass(frozen=True)
+class PaperNumber:
+    """A number the paper states, and nothing else."""
+
+    id: str
+    metric: str
+    unit: str
+    claim: Claim
+    value: float
+    where: str
+    statement: str
+
+
+R = TypeVar("R")
+
+
+def _parse_cell(text: str, kind: type, place: str) -> object:
+    try:
+        value = kind(text)
+    except ValueError:
+        raise InputError(f"{place}: '{text}' is not {_NAMES[kind]}") from None
+    if kind is float and not math.isfinite(value):
+        raise InputError(f"{place}: '{text}' is not finite")
+    return value
+
+
+_NAMES = {int: "a whole number", float: "a number", str: "text"}
+
+
+def _read_csv(path: Path, row_type: type[R]) -> list[R]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    reader = csv.DictReader(io.StringIO(text))
+    hints = get_type_hints(row_type)
+    missing = [name for name in hints if name not in (reader.fieldnames or [])]
+    if missing:
+        raise InputError(f"{path}: column '{missing[0]}' is missing")
+    rows = []
+    for record in reader:
+        values: dict[str, object] = {}
+        for name, hint in hints.items():
+            place = f"{path}:{reader.line_num}: {name}"
+            if record[name] is None:
+                raise InputError(f"{place}: the line is too short")
+            values[name] = _parse_cell(record[name], hint if hint in _NAMES else str, place)
+        rows.append(row_type(**values))
+    if not rows:
+        raise InputError(f"{path}: no rows")
+    return rows
+
+
+def _check_physics(path: Path, row: ProgramRow) -> None:
+    place = f"{path}: {row.system} at {row.size_bytes} B"
+    if row.size_bytes <= 0 or row.time_us <= 0:
+        raise InputError(f"{place}: size and time must be positive")
+    algbw = row.size_bytes / row.time_us / 1e3
+    # Printed values carry at least four digits.
+    if not math.isclose(algbw, row.algbw_gb_per_s, rel_tol=1e-3):
+        raise InputError(f"{place}: algbw {row.algbw_gb_per_s} is not size / time = {algbw:.4f}")
+    if max(row.bound_pct, row.calibrated_bound_pct) > _BOUND_PCT_MAX:
+        raise InputError(f"{place}: faster than its lower bound")
+
+
+def load_program_rows(path: Path) -> list[ProgramRow]:
+    """Rows of one run. Raises InputError; also when a time beats its bound."""
+    rows = _read_csv(path, ProgramRow)
+    for row in rows:
+        _check_physics(path, row)
+    return rows
+
+
+def load_rows(path: Path) -> list[Row]:
+    """Rows of a whole figure, as write_rows stored them."""
+    rows = _read_csv(path, Row)
+    for row in rows:
+        _check_physics(path, row)
+    return rows
+
+
+def format_rows(rows: Iterable[Row]) -> str:
+    """CSV text with the options first, then the program's columns."""
+    names = [field.name for field in dataclasses.fields(Row)]
+    program = [field.name for field in dataclasses.fields(ProgramRow)]
+    columns = [name for name in names if name not in program] + program
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow(dataclasses.asdict(row))
+    return text.getvalue()
+
+
+def load_paper_numbers(path: Path) -> list[PaperNumber]:
+    numbers = _read_csv(path, PaperNumber)
+    for number in numbers:
+        if number.claim not in CLAIMS:
+            raise InputError(f"{path}: claim '{number.claim}' is none of {', '.join(CLAIMS)}")
+    keys = [(number.id, number.metric) for number in numbers]
+    repeated = [key for key in keys if keys.count(key) > 1]
+    if repeated:
+        raise InputError(f"{path}: {'/'.join(repeated[0])} appears twice")
+    return numbers

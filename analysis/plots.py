@@ -1,0 +1,166 @@
+"""Draws the figures. Every number in them comes from rows of the program or from paper.csv."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from analysis import style
+from analysis.load import PaperNumber, Row
+from analysis.metrics import best_chunk
+from analysis.style import plt
+from analysis.units import format_size
+
+
+def system_label(system: str) -> str:
+    """ "NCCL-8SM" for nccl:8sm, as the paper writes it."""
+    return system.upper().replace(":", "-")
+
+
+def series(rows: Iterable[Row], **options: object) -> dict[int, float]:
+    """busbw in GB/s by size of the rows whose fields equal `options`."""
+    return {
+        row.size_bytes: row.busbw_gb_per_s
+        for row in rows
+        if all(getattr(row, name) == value for name, value in options.items())
+    }
+
+
+def _size_axis(axes: Axes, sizes: Sequence[int], label: str) -> None:
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(sizes, [format_size(size) for size in sizes], rotation=45, ha="right")
+    axes.minorticks_off()
+    axes.set_xlabel(label)
+
+
+def _caption(figure: Figure, text: str) -> None:
+    figure.text(0.005, 0.005, text, fontsize=7, color="#555555", ha="left", va="bottom")
+
+
+def _nominal_bound(rows: Sequence[Row], pair: str) -> float:
+    """The port's rate in GB/s as the program used it: busbw over its share of the bound."""
+    largest = max((row for row in rows if row.pair == pair), key=lambda row: row.size_bytes)
+    return largest.busbw_gb_per_s / (largest.bound_pct / 100.0)
+
+
+def _draw_curves(
+    axes: Axes, rows: Sequence[Row], pair: str, paper: Mapping[str, PaperNumber]
+) -> None:
+    sizes = sorted({row.size_bytes for row in rows})
+    for system in dict.fromkeys(row.system for row in rows):
+        points = series(rows, pair=pair, system=system)
+        axes.plot(
+            list(points),
+            list(points.values()),
+            color=style.SYSTEM_COLORS[system],
+            marker=style.SYSTEM_MARKERS[system],
+            markersize=4,
+            label=f"{system_label(system)}, simulated",
+        )
+    bound = _nominal_bound(rows, pair)
+    axes.axhline(bound, color=style.OTHER_COLOR, linestyle="--", linewidth=1)
+    axes.annotate(
+        f"port rate {bound:.0f}",
+        (sizes[0], bound),
+        textcoords="offset points",
+        xytext=(0, 3),
+        color="#555555",
+        fontsize=7,
+    )
+    for system, number in paper.items():
+        axes.plot(
+            [sizes[-1]],
+            [number.value],
+            linestyle="none",
+            marker="o",
+            markersize=10,
+            markerfacecolor="none",
+            markeredgecolor=style.PAPER_COLOR,
+            label=f"{system_label(system)}, paper: {number.value:g}",
+        )
+    axes.set_ylim(0, bound * 1.1)
+    axes.set_ylabel("busbw (GB/s)")
+    _size_axis(axes, sizes, "message size")
+    axes.legend(loc="lower right", fontsize=7)
+
+
+def _draw_ratio(axes: Axes, rows: Sequence[Row]) -> None:
+    sizes = sorted({row.size_bytes for row in rows})
+    rivals = sorted({row.system for row in rows if row.system.startswith("nccl:")})
+    for pair, line in zip(dict.fromkeys(row.pair for row in rows), ("-", ":"), strict=False):
+        ours = series(rows, pair=pair, system="hoccl")
+        best = [
+            max(series(rows, pair=pair, system=rival)[size] for rival in rivals) for size in sizes
+        ]
+        ratio = [ours[size] / rival for size, rival in zip(sizes, best, strict=True)]
+        axes.plot(sizes, ratio, linestyle=line, color=style.SYSTEM_COLORS["hoccl"], label=pair)
+    axes.axhline(1.0, color=style.OTHER_COLOR, linestyle="--", linewidth=1)
+    axes.set_ylabel("HOCCL / best NCCL")
+    axes.set_ylim(bottom=0)
+    axes.set_title("small messages: where HOCCL lags")
+    _size_axis(axes, sizes, "message size")
+    axes.legend(loc="lower right")
+
+
+def draw_bandwidth(
+    rows: Sequence[Row], paper: Mapping[str, Mapping[str, PaperNumber]], calibration: str
+) -> Figure:
+    """Fig. 7: busbw by size for each pair, and HOCCL over the best NCCL.
+
+    `paper[pair][system]` are the numbers to mark at the largest size.
+    """
+    pairs = list(dict.fromkeys(row.pair for row in rows))
+    figure, axes = plt.subplots(1, len(pairs) + 1, figsize=(4.0 * (len(pairs) + 1), 3.9))
+    for panel, pair in zip(axes, pairs, strict=False):
+        _draw_curves(panel, rows, pair, paper.get(pair, {}))
+        panel.set_title(f"send/recv, {pair}-node")
+    _draw_ratio(axes[-1], rows)
+    networks = ", ".join(dict.fromkeys(row.network for row in rows))
+    _caption(figure, f"Simulated ({networks} network). Calibration: {calibration}.")
+    figure.tight_layout(rect=(0, 0.04, 1, 1))
+    return figure
+
+
+def draw_choices(sweep: Sequence[Row], pipelining: Sequence[Row], calibration: str) -> Figure:
+    """The chunk sweep by number of rails, and bandwidth with and without pipelining."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 3.6), width_ratios=(2, 1))
+    chunks = sorted({row.chunk_bytes for row in sweep})
+    for rails in sorted({row.rails for row in sweep}):
+        own = {row.chunk_bytes: row for row in sweep if row.rails == rails}
+        shares = [own[chunk].bound_pct for chunk in chunks]
+        label = f"{rails} rail{'s' if rails > 1 else ''}"
+        (line,) = left.plot(chunks, shares, marker="o", markersize=4, label=label)
+        best = own[best_chunk({chunk: row.busbw_gb_per_s for chunk, row in own.items()})]
+        place = (best.chunk_bytes, best.bound_pct)
+        left.plot(*place, marker="*", markersize=13, color=line.get_color())
+        left.annotate(
+            f"{best.busbw_gb_per_s:.1f} GB/s",
+            place,
+            textcoords="offset points",
+            xytext=(0, 9),
+            ha="center",
+            fontsize=7,
+        )
+    left.margins(y=0.2)
+    left.set_ylabel("share of the lower bound (%)")
+    left.set_title("chunk sweep, inter-node (star: best)")
+    _size_axis(left, chunks, "chunk size")
+    left.legend()
+
+    pairs = list(dict.fromkeys(row.pair for row in pipelining))
+    for index, (state, color) in enumerate((("on", "#0072B2"), ("off", "#999999"))):
+        heights = [series(pipelining, pair=pair, pipelining=state) for pair in pairs]
+        places = [place + (index - 0.5) * 0.38 for place in range(len(pairs))]
+        values = [max(points.items())[1] for points in heights]
+        bars = right.bar(places, values, width=0.36, color=color, label=f"pipelining {state}")
+        right.bar_label(bars, fmt="%.1f", fontsize=7)
+    right.set_xticks(range(len(pairs)), pairs)
+    right.set_title("pipelining")
+    right.set_ylabel("busbw (GB/s)")
+    right.margins(y=0.2)
+    right.legend(fontsize=7)
+    _caption(figure, f"Simulated. Calibration: {calibration}.")
+    figure.tight_layout(rect=(0, 0.04, 1, 1))
+    return figure

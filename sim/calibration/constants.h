@@ -1,0 +1,72 @@
+#pragma once
+
+#include "sim/calibration/calibration.h"
+
+namespace hoccl::sim {
+
+/// Calls `visit(group, name, value)` for every quantity and `visit(group, name, value, low, high)`
+/// for every plain number, in the order of the files: the one list that reader, printer, `set`
+/// and hash share. CalibrationType is Calibration or const Calibration.
+template <class CalibrationType, class Visitor>
+void visit_constants(CalibrationType& c, Visitor&& visit) {
+  // A port of efficiency 0 would never finish; below 1% is a slip of the pen.
+  visit("nvlink", "efficiency", c.nvlink.efficiency, 0.01, 1.0);
+  visit("nic", "efficiency", c.nic.efficiency, 0.01, 1.0);
+  visit("pcie", "efficiency", c.pcie.efficiency, 0.01, 1.0);
+
+  visit("copy_engine", "launch_latency", c.copy_engine.launch_latency);
+  visit("copy_engine", "setup", c.copy_engine.setup);
+  visit("copy_engine", "setup_in_batch", c.copy_engine.setup_in_batch);
+  visit("copy_engine", "setup_overlap", c.copy_engine.setup_overlap, 0.0, 1.0);
+  visit("copy_engine", "concurrency", c.copy_engine.concurrency, 1, 64);
+  visit("copy_engine", "completion_latency", c.copy_engine.completion_latency);
+
+  visit("sm_copy", "start", c.sm_copy.start);
+  visit("sm_copy", "dma_start_ratio", c.sm_copy.dma_start_ratio, 1.0, 100.0);
+
+  visit("queue_pair", "message_overhead", c.queue_pair.message_overhead);
+  visit("queue_pair", "wire_latency", c.queue_pair.wire_latency);
+  visit("queue_pair", "completion_latency", c.queue_pair.completion_latency);
+  visit("queue_pair", "error_latency", c.queue_pair.error_latency);
+
+  visit("message", "local_latency", c.message.local_latency);
+  visit("message", "remote_latency", c.message.remote_latency);
+
+  visit("gate", "ready_latency", c.gate.ready_latency);
+  visit("gate", "resume_latency", c.gate.resume_latency);
+
+  visit("cpu", "post_copy", c.cpu.post_copy);
+  visit("cpu", "post_batch", c.cpu.post_batch);
+  visit("cpu", "post_copy_in_batch", c.cpu.post_copy_in_batch);
+  visit("cpu", "post_event", c.cpu.post_event);
+  visit("cpu", "post_write", c.cpu.post_write);
+  visit("cpu", "post_local_message", c.cpu.post_local_message);
+  visit("cpu", "post_remote_message", c.cpu.post_remote_message);
+  visit("cpu", "poll_empty", c.cpu.poll_empty);
+  visit("cpu", "poll_copies", c.cpu.poll_copies);
+  visit("cpu", "poll_write", c.cpu.poll_write);
+  visit("cpu", "poll_message", c.cpu.poll_message);
+  visit("cpu", "plan_flow", c.cpu.plan_flow);
+  visit("cpu", "bookkeeping", c.cpu.bookkeeping);
+  visit("cpu", "open_gate", c.cpu.open_gate);
+  visit("cpu", "finish", c.cpu.finish);
+  visit("cpu", "export_buffer", c.cpu.export_buffer);
+  visit("cpu", "import_buffer", c.cpu.import_buffer);
+  visit("cpu", "submit", c.cpu.submit);
+  visit("cpu", "enqueue_ready", c.cpu.enqueue_ready);
+  visit("cpu", "enqueue_wait", c.cpu.enqueue_wait);
+
+  visit("nccl", "channel_copy_rate", c.nccl.channel_copy_rate);
+  visit("nccl", "channel_net_rate", c.nccl.channel_net_rate);
+  visit("nccl", "kernel_launch", c.nccl.kernel_launch);
+  visit("nccl", "kernel_start", c.nccl.kernel_start);
+  visit("nccl", "step_overhead", c.nccl.step_overhead);
+  visit("nccl", "flag_latency", c.nccl.flag_latency);
+  visit("nccl", "nvlink_step", c.nccl.nvlink_step);
+  visit("nccl", "net_step", c.nccl.net_step);
+  visit("nccl", "part_min", c.nccl.part_min);
+  visit("nccl", "fifo_slots", c.nccl.fifo_slots, 1, 1024);
+  visit("nccl", "proxy_step", c.nccl.proxy_step);
+}
+
+}  // namespace hoccl::sim

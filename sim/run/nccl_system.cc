@@ -1,0 +1,87 @@
+#include <vector>
+
+#include "engine/base/check.h"
+#include "sim/rivals/nccl_send_recv.h"
+#include "sim/run/system.h"
+
+namespace hoccl::sim {
+namespace {
+
+using engine::GpuId;
+using engine::NicId;
+using engine::Rank;
+using engine::Seconds;
+
+NcclEnvironment environment_of(SimFabric& fabric) {
+  const QueuePairConstants& queue_pair = fabric.calibration().queue_pair;
+  return {
+      .clock = fabric.clock(),
+      .network = fabric.network(),
+      .topology = fabric.topology(),
+      .constants = fabric.calibration().nccl,
+      .queue_pair = {.message_overhead = queue_pair.message_overhead,
+                     .one_way_latency = queue_pair.wire_latency,
+                     .completion_latency = queue_pair.completion_latency,
+                     .error_latency = queue_pair.error_latency},
+      .nvlink_route =
+          [&fabric](GpuId source, GpuId target) {
+            const auto device = [&](GpuId gpu) { return fabric.topology().gpu(gpu).physical; };
+            return fabric.links().peer_route(device(source), device(target));
+          },
+      .wire_route = [&fabric](NicId source,
+                              NicId target) { return fabric.links().wire_route(source, target); },
+      .stream = [&fabric](Rank rank, engine::StreamId stream) -> GpuStream& {
+        return fabric.gpu_stream(rank, stream);
+      },
+      .trace = fabric.trace(),
+  };
+}
+
+class NcclSystem : public System {
+ public:
+  NcclSystem(const Scenario& scenario, SimFabric& fabric)
+      : topology_(fabric.topology()),
+        job_(environment_of(fabric), parse_nccl_channels(scenario.system)) {
+    for (int number = 0; number < topology_.rank_count(); ++number) {
+      ranks_.push_back(std::make_unique<NcclSendRecv>(job_, Rank(number)));
+    }
+  }
+
+  engine::CollectiveSystem& rank(Rank rank) override { return *ranks_[rank.index()]; }
+
+  std::shared_ptr<engine::Work> run(Rank rank, std::shared_ptr<const engine::Plan>, engine::Region,
+                                    engine::Region, engine::StreamId) override {
+    HOCCL_CHECK(false, "rank {}: NCCL executes no plans", rank);
+  }
+
+  [[nodiscard]] Seconds launch_time(Rank rank) const override { return job_.launch_time(rank); }
+  [[nodiscard]] Seconds submit_time(Rank rank) const override { return job_.submit_time(rank); }
+  [[nodiscard]] Seconds proxy_time(Rank rank) const override { return job_.proxy_time(rank); }
+
+  [[nodiscard]] int sm_peak() const override { return job_.sms().peak(); }
+  void reset_peak() override { job_.sms().reset_peak(); }
+  [[nodiscard]] bool is_quiescent() const override {
+    for (int gpu = 0; gpu < topology_.gpu_count(); ++gpu) {
+      if (job_.sms().held(GpuId(gpu)) != 0) return false;
+    }
+    return true;
+  }
+
+ private:
+  const engine::Topology& topology_;
+  NcclJob job_;
+  std::vector<std::unique_ptr<NcclSendRecv>> ranks_;
+};
+
+}  // namespace
+
+std::unique_ptr<System> make_nccl_system(const Scenario& scenario, SimFabric& fabric) {
+  return std::make_unique<NcclSystem>(scenario, fabric);
+}
+
+std::unique_ptr<System> make_system(const Scenario& scenario, SimFabric& fabric) {
+  return is_nccl_system(scenario.system) ? make_nccl_system(scenario, fabric)
+                                         : make_hoccl_system(scenario, fabric);
+}
+
+}  // namespace hoccl::sim

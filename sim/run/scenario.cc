@@ -1,0 +1,61 @@
+#include "sim/run/scenario.h"
+
+#include <fmt/format.h>
+
+#include "engine/base/config_error.h"
+#include "engine/schedule/verifier.h"
+#include "sim/rivals/nccl_send_recv.h"
+#include "sim/run/simulate.h"
+#include "sim/run/workload.h"
+
+namespace hoccl::sim {
+
+using engine::Bytes;
+using engine::ConfigError;
+
+void switch_pipelining_off(Scenario& scenario) {
+  scenario.slots = 1;
+  scenario.pipeline.streams = 1;
+  scenario.pipeline.quantum = 1;
+  scenario.pipeline.queue_pairs = 1;
+  scenario.pipeline.queue_depth = 1;
+  scenario.pipeline.batch = 1;
+}
+
+namespace {
+
+void require_hoccl(const Scenario& scenario, Bytes size) {
+  const engine::Pattern pattern = pattern_of(scenario, size);
+  const engine::Plan plan = engine::compile(pattern, scenario.topology, scenario.compile);
+  engine::verify(plan, &pattern, scenario.topology,
+                 {.slot_size = plan.chunk_size,
+                  .send_slots = scenario.slots,
+                  .receive_slots = scenario.slots});
+}
+
+}  // namespace
+
+void require_runnable(const Scenario& scenario, std::span<const Bytes> sizes) {
+  const bool nccl = is_nccl_system(scenario.system);
+  if (!nccl && scenario.system != "hoccl") {
+    throw ConfigError(fmt::format("system = '{}': expected hoccl or nccl:<k>sm", scenario.system));
+  }
+  if (nccl) {
+    parse_nccl_channels(scenario.system);
+    require_nccl_topology(scenario.topology);
+    if (scenario.plan) {
+      throw ConfigError(
+          fmt::format("system = '{}': expected hoccl with a saved plan", scenario.system));
+    }
+  }
+  if (scenario.plan) return;  // verified when it was loaded
+  for (const Bytes size : sizes) {
+    if (nccl) {
+      pattern_of(scenario, size);
+    } else {
+      require_hoccl(scenario, size);
+    }
+  }
+}
+
+}  // namespace hoccl::sim

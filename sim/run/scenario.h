@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "engine/base/ids.h"
+#include "engine/base/units.h"
+#include "engine/pipeline/options.h"
+#include "engine/schedule/compile.h"
+#include "engine/schedule/plan.h"
+#include "engine/topology/topology.h"
+#include "sim/calibration/calibration.h"
+#include "sim/machine/network.h"
+
+namespace hoccl::sim {
+
+/// Everything that decides the outcome of a simulation but the message size.
+struct Scenario {
+  engine::Topology topology;
+  Calibration calibration;
+  std::string system = "hoccl";  ///< or "nccl:<k>sm"
+
+  std::string pattern = "sendrecv";
+  engine::Rank source{0};
+  engine::Rank target{1};
+  engine::CompileOptions compile;
+  /// Executed instead of what the pattern compiles to; fixes pattern and size.
+  std::optional<engine::Plan> plan;
+
+  engine::PipelineOptions pipeline;
+  int slots = 16;  ///< send slots and receive slots, each, of every staging place
+  NetworkKind network = NetworkKind::kFluid;
+  std::uint64_t seed = 1;
+
+  /// Iterations before the measured ones: the first exports and imports user buffers.
+  int warmup = 1;
+  int iterations = 1;
+};
+
+/// One chunk at a time: one copy ahead of one lane, one slot, one queue pair, no batches, so that
+/// the next chunk is posted only when the previous one is complete end to end. What the paper's
+/// pipeline is compared with (§1: unpipelined start-up costs over 20%).
+void switch_pipelining_off(Scenario& scenario);
+
+}  // namespace hoccl::sim

@@ -1,0 +1,220 @@
+#include "sim/run/simulate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "engine/base/check.h"
+#include "engine/pattern/metrics.h"
+#include "sim/fabric/sim_fabric.h"
+#include "sim/run/fork_pool.h"
+#include "sim/run/system.h"
+#include "sim/run/workload.h"
+
+namespace hoccl::sim {
+namespace {
+
+using engine::Bytes;
+using engine::Rank;
+using engine::Seconds;
+
+const engine::StreamId kStream(0);
+
+// Streams stay held this long after all ranks have enqueued, so that commands have reached the
+// proxies. Any time well above a mailbox's latency does.
+constexpr Seconds kHold(1e-3);
+
+// Rounding of a run's end time, summed over its events; see kSameInstant.
+constexpr double kBoundSlack = 1e-9;
+
+/// Passes on the events of the measured iterations, moved to start at 0.
+class MeasuredTrace : public engine::TraceSink {
+ public:
+  explicit MeasuredTrace(engine::TraceSink* sink) : sink_(sink) {}
+
+  void start(Seconds origin) {
+    if (!started_) origin_ = origin;
+    started_ = true;
+  }
+  void record(const engine::TraceEvent& event) override {
+    if (!started_ || event.end < origin_) return;
+    engine::TraceEvent moved = event;
+    moved.begin = std::max(event.begin - origin_, Seconds(0.0));
+    moved.end = event.end - origin_;
+    sink_->record(moved);
+  }
+
+ private:
+  engine::TraceSink* sink_;
+  bool started_ = false;
+  Seconds origin_{0.0};
+};
+
+/// Sums of what a run counts, to be subtracted.
+struct Counters {
+  std::vector<Seconds> launch;  ///< by rank, as the others
+  std::vector<Seconds> submit;
+  std::vector<Seconds> proxy;
+  LinkBytes link_bytes;
+};
+
+LinkBytes link_bytes(SimFabric& fabric) {
+  const engine::Topology& topology = fabric.topology();
+  const LinkMap& links = fabric.links();
+  const Network& network = fabric.network();
+  LinkBytes bytes;
+  for (int device = 0; device < topology.device_count(); ++device) {
+    bytes.nvlink += network.carried(links.nvlink_out(device));
+    // The port's own link is the first of the route.
+    bytes.pcie += network.carried(network.links(links.to_host_route(device)).front());
+    bytes.pcie += network.carried(network.links(links.from_host_route(device)).front());
+  }
+  if (topology.wire() == engine::WireKind::kNic) {
+    for (int nic = 0; nic < topology.nic_count(); ++nic) {
+      bytes.nic += network.carried(links.nic_send(engine::NicId(nic)));
+    }
+  }
+  return bytes;
+}
+
+Counters count(const System& system, SimFabric& fabric) {
+  Counters counters;
+  for (int number = 0; number < fabric.topology().rank_count(); ++number) {
+    const Rank rank(number);
+    counters.launch.push_back(system.launch_time(rank));
+    counters.submit.push_back(system.submit_time(rank));
+    counters.proxy.push_back(system.proxy_time(rank));
+  }
+  counters.link_bytes = link_bytes(fabric);
+  return counters;
+}
+
+/// Largest growth of any rank, per iteration.
+Seconds largest(const std::vector<Seconds>& before, const std::vector<Seconds>& after,
+                int iterations) {
+  Seconds result{0.0};
+  for (std::size_t i = 0; i < before.size(); ++i) result = std::max(result, after[i] - before[i]);
+  return result / iterations;
+}
+
+/// Iterations of one workload on one machine.
+class Experiment {
+ public:
+  Experiment(const Scenario& scenario, Bytes size, SimFabric& fabric, System& system)
+      : fabric_(fabric), system_(system), workload_(scenario, size, fabric) {}
+
+  /// Returns the time of one iteration. `trace` is told when it begins.
+  Seconds iterate(MeasuredTrace* trace) {
+    works_.clear();
+    ++iteration_;
+    passed_ = 0;
+    for (const Rank rank : workload_.ranks()) stream(rank).enqueue_wait(hold_, iteration_, {});
+    for (const Rank rank : workload_.ranks()) {
+      works_.push_back(workload_.enqueue(system_, rank, kStream));
+    }
+    fabric_.run_until(fabric_.now() + kHold);
+    for (const Rank rank : workload_.ranks()) {
+      stream(rank).enqueue_signal(Callback::to<&Experiment::passed>(*this));
+    }
+    const Seconds begin = fabric_.now();
+    if (trace != nullptr) trace->start(begin);
+    hold_.store(iteration_);
+    fabric_.run();
+    require_success();
+    return end_ - begin;
+  }
+
+ private:
+  GpuStream& stream(Rank rank) { return fabric_.gpu_stream(rank, kStream); }
+
+  void passed() {
+    ++passed_;
+    end_ = fabric_.now();
+  }
+
+  void require_success() const {
+    for (std::size_t i = 0; i < works_.size(); ++i) {
+      const auto status = works_[i]->status();
+      if (!status) throw RunError(fmt::format("rank {} did not end", workload_.ranks()[i]));
+      if (!status->ok()) throw RunError(to_string(*status));
+    }
+    HOCCL_CHECK(passed_ == workload_.ranks().size(), "{} of {} streams went on", passed_,
+                workload_.ranks().size());
+    HOCCL_CHECK(system_.is_quiescent(), "all operations ended, but iteration {} left work behind",
+                iteration_);
+  }
+
+  SimFabric& fabric_;
+  System& system_;
+  Workload workload_;
+  MemoryWord hold_;
+  std::uint64_t iteration_ = 0;
+  std::vector<std::shared_ptr<engine::Work>> works_;
+  std::size_t passed_ = 0;
+  Seconds end_{0.0};
+};
+
+/// No simulated time may beat physics, nor the model's own ports.
+void check_bound(const engine::Bound& bound, std::string_view kind, const RunResult& result) {
+  HOCCL_CHECK(result.time >= bound.time * (1.0 - kBoundSlack),
+              "{} bytes in {} us beat the {} bound of {} us set by {}", result.size.count(),
+              engine::microseconds(result.time), kind, engine::microseconds(bound.time),
+              bound.port);
+}
+
+void add_rates(const Scenario& scenario, RunResult& result) {
+  // A saved plan of a pattern we do not know still has a size.
+  engine::Pattern pattern;
+  pattern.message_size = result.size;
+  if (!scenario.plan) pattern = pattern_of(scenario, result.size);
+  result.algbw = engine::algbw(pattern, result.time);
+  result.busbw = engine::busbw(pattern, result.time);
+
+  const engine::Bound nominal =
+      bound_of(scenario, result.size, engine::nominal_rates(scenario.topology));
+  const engine::Bound calibrated =
+      bound_of(scenario, result.size, scenario.calibration.rates(scenario.topology));
+  check_bound(nominal, "nominal", result);
+  check_bound(calibrated, "calibrated", result);
+  result.bound = nominal.time;
+  result.calibrated_bound = calibrated.time;
+}
+
+}  // namespace
+
+RunResult simulate(const Scenario& scenario, Bytes size, engine::TraceSink* trace) {
+  MeasuredTrace measured(trace);
+  MeasuredTrace* sink = trace == nullptr ? nullptr : &measured;
+  SimFabric fabric(
+      scenario.topology, scenario.calibration,
+      {.network = scenario.network,
+       .slots = scenario.slots,
+       .slot_size = scenario.plan ? scenario.plan->chunk_size : scenario.compile.chunk_size,
+       .trace = sink});
+  const std::unique_ptr<System> system = make_system(scenario, fabric);
+  Experiment experiment(scenario, size, fabric, *system);
+  for (int i = 0; i < scenario.warmup; ++i) experiment.iterate(nullptr);
+
+  RunResult result;
+  result.size = size;
+  const Counters before = count(*system, fabric);
+  system->reset_peak();
+  for (int i = 0; i < scenario.iterations; ++i) result.time += experiment.iterate(sink);
+  const Counters after = count(*system, fabric);
+
+  const int iterations = scenario.iterations;
+  result.time /= iterations;
+  result.launch = largest(before.launch, after.launch, iterations);
+  result.submit = largest(before.submit, after.submit, iterations);
+  result.proxy = largest(before.proxy, after.proxy, iterations);
+  result.sms = system->sm_peak();
+  result.link_bytes = {.nvlink = (after.link_bytes.nvlink - before.link_bytes.nvlink) / iterations,
+                       .nic = (after.link_bytes.nic - before.link_bytes.nic) / iterations,
+                       .pcie = (after.link_bytes.pcie - before.link_bytes.pcie) / iterations};
+  add_rates(scenario, result);
+  return result;
+}
+
+}  // namespace hoccl::sim

@@ -1,0 +1,39 @@
+#include "sim/run/sweep.h"
+
+#include <cstring>
+#include <string>
+
+#include "engine/base/check.h"
+#include "sim/run/fork_pool.h"
+#include "sim/run/simulate.h"
+
+namespace hoccl::sim {
+namespace {
+
+std::string to_bytes(const RunResult& result) {
+  std::string text(sizeof(result), '\0');
+  std::memcpy(text.data(), &result, sizeof(result));
+  return text;
+}
+
+RunResult from_bytes(const std::string& text) {
+  RunResult result;
+  HOCCL_CHECK(text.size() == sizeof(result), "a result of {} bytes", text.size());
+  std::memcpy(&result, text.data(), sizeof(result));
+  return result;
+}
+
+}  // namespace
+
+std::vector<RunResult> simulate_sizes(const Scenario& scenario,
+                                      std::span<const engine::Bytes> sizes, int jobs) {
+  const auto task = [&](std::size_t i) { return to_bytes(simulate(scenario, sizes[i], nullptr)); };
+  const auto label = [&](std::size_t i) { return "size " + engine::to_string(sizes[i]); };
+  std::vector<RunResult> results;
+  for (const std::string& text : run_forked(sizes.size(), jobs, task, label)) {
+    results.push_back(from_bytes(text));
+  }
+  return results;
+}
+
+}  // namespace hoccl::sim

@@ -1,0 +1,322 @@
+#include "engine/schedule/verifier.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/pattern/sendrecv.h"
+#include "engine/schedule/compile.h"
+#include "tests/engine/schedule/topologies.h"
+
+namespace hoccl::engine {
+namespace {
+
+using namespace literals;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr SlotSupply kSlots{.slot_size = 1_MiB, .send_slots = 1, .receive_slots = 1};
+
+/// A good plan to spoil: rank 0 to rank 8 over 1 -> 9 and 2 -> 10, 4 MiB each.
+struct Striped {
+  Topology topology = cluster(2, 8);
+  Pattern pattern = send_recv(16, Rank(0), Rank(8), 8_MiB);
+  Plan plan = compile(pattern, topology,
+                      {.chunk_size = 1_MiB, .rails = 2, .forwarding = Forwarding::kSymmetric});
+
+  [[nodiscard]] std::vector<std::string> violations(const SlotSupply& slots = kSlots) const {
+    return find_violations(plan, &pattern, topology, slots);
+  }
+};
+
+std::vector<std::string> spoiled(const std::function<void(Plan&)>& spoil) {
+  Striped striped;
+  spoil(striped.plan);
+  return striped.violations();
+}
+
+TEST(Verifier, PassesTheGoodPlanWithAndWithoutItsPattern) {
+  const Striped striped;
+  EXPECT_THAT(striped.violations(), IsEmpty());
+  EXPECT_THAT(find_violations(striped.plan, nullptr, striped.topology, kSlots), IsEmpty());
+  EXPECT_NO_THROW(verify(striped.plan, &striped.pattern, striped.topology, kSlots));
+}
+
+TEST(Verifier, FindsBytesDeliveredTwice) {
+  EXPECT_THAT(spoiled([](Plan& plan) {
+                plan.transfers[1].source_offset = plan.transfers[1].target_offset = 3_MiB;
+              }),
+              ElementsAre("transfer 1: delivers bytes 3145728 to 4194303 of rank 8 again, after "
+                          "transfer 0",
+                          "after transfer 1: bytes 7340032 to 8388607 from rank 0 to rank 8 are "
+                          "never delivered"));
+}
+
+TEST(Verifier, FindsATransferThatIsThereTwice) {
+  EXPECT_THAT(spoiled([](Plan& plan) {
+                plan.transfers.push_back(plan.transfers[0]);
+                plan.transfers[2].stage = 1;
+              }),
+              ElementsAre("transfer 2: delivers bytes 0 to 4194303 of rank 8 again, after "
+                          "transfer 0"));
+}
+
+TEST(Verifier, FindsGapsBeforeBetweenAndAfter) {
+  EXPECT_THAT(spoiled([](Plan& plan) {
+                Transfer& first = plan.transfers[0];
+                first.source_offset = first.target_offset = 1_MiB;
+                first.size = 2_MiB;
+                plan.transfers[1].size -= 1_B;
+              }),
+              ElementsAre("no transfer: bytes 0 to 1048575 from rank 0 to rank 8 are never "
+                          "delivered",
+                          "after transfer 0: bytes 3145728 to 4194303 from rank 0 to rank 8 are "
+                          "never delivered",
+                          "after transfer 1: bytes 8388607 to 8388607 from rank 0 to rank 8 are "
+                          "never delivered"));
+}
+
+TEST(Verifier, FindsAMissingTransferAlsoWhenItWasTheOnlyOne) {
+  EXPECT_THAT(spoiled([](Plan& plan) { plan.transfers.clear(); }),
+              ElementsAre("no transfer: bytes 0 to 8388607 from rank 0 to rank 8 are never "
+                          "delivered"));
+  Striped striped;
+  striped.plan.transfers.clear();
+  EXPECT_THAT(find_violations(striped.plan, nullptr, striped.topology, kSlots),
+              ElementsAre("no transfer: the 8388608 bytes of the message are never delivered"));
+}
+
+TEST(Verifier, FindsBytesTakenFromTheWrongPlace) {
+  EXPECT_THAT(spoiled([](Plan& plan) { plan.transfers[1].source_offset = 0_B; }),
+              ElementsAre("transfer 1: source offset 0: expected 4194304 for the bytes that belong "
+                          "at target offset 4194304"));
+}
+
+TEST(Verifier, FindsBytesNobodyAskedFor) {
+  EXPECT_THAT(spoiled([](Plan& plan) { plan.transfers[1].size += 1_B; }),
+              Contains("transfer 1: delivers bytes 4194304 to 8388608 of rank 8, more than rank 0 "
+                       "sends it"));
+  EXPECT_THAT(spoiled([](Plan& plan) { plan.transfers[1].target = Rank(11); }),
+              Contains("transfer 1: pattern sendrecv sends nothing from rank 0 to 11"));
+  EXPECT_THAT(spoiled([](Plan& plan) { plan.transfers[0].flow_class = FlowClass::kBackground; }),
+              ElementsAre("transfer 0: is not of the class of its flow from rank 0 to rank 8"));
+}
+
+TEST(Verifier, FindsAnotherPatternOrSizeThanAskedFor) {
+  EXPECT_THAT(spoiled([](Plan& plan) { plan.pattern = "sendrecv-ring"; }),
+              ElementsAre("plan: is of pattern 'sendrecv-ring': expected 'sendrecv'"));
+  EXPECT_THAT(spoiled([](Plan& plan) { plan.message_size = 9_MiB; }),
+              ElementsAre("plan: message of 9437184 bytes: expected 8388608"));
+}
+
+TEST(Verifier, FindsValuesOutOfRangeAndThenLooksNoFurther) {
+  EXPECT_THAT(spoiled([](Plan& plan) { plan.transfers[0].source = Rank(16); }),
+              ElementsAre("transfer 0: source rank 16: expected 0 to 15"));
+  EXPECT_THAT(spoiled([](Plan& plan) { plan.transfers[1].target = Rank(-1); }),
+              ElementsAre("transfer 1: target rank -1: expected 0 to 15"));
+  EXPECT_THAT(spoiled([](Plan& plan) { plan.transfers[1].send_nic = NicId(16); }),
+              ElementsAre("transfer 1: send NIC 16: expected 0 to 15"));
+  EXPECT_THAT(spoiled([](Plan& plan) { plan.transfers[1].receive_nic = NicId::none(); }),
+              ElementsAre("transfer 1: receive NIC -1: expected 0 to 15"));
+  EXPECT_THAT(spoiled([](Plan& plan) { plan.transfers[0].size = 0_B; }),
+              ElementsAre("transfer 0: size 0: expected 1 to 1125899906842624"));
+  EXPECT_THAT(spoiled([](Plan& plan) { plan.transfers[0].source_offset = Bytes(-1); }),
+              ElementsAre("transfer 0: source offset -1: expected 0 to 1125899906842624"));
+  EXPECT_THAT(spoiled([](Plan& plan) { plan.transfers[0].target_offset = Bytes(-1); }),
+              ElementsAre("transfer 0: target offset -1: expected 0 to 1125899906842624"));
+  EXPECT_THAT(spoiled([](Plan& plan) { plan.transfers[1].stage = -1; }),
+              ElementsAre("transfer 1: stage -1: expected 0 to 65535"));
+  EXPECT_THAT(spoiled([](Plan& plan) { plan.chunk_size = 0_B; }),
+              ElementsAre("plan: chunk of 0 bytes: expected 1 to 4294967295"));
+  EXPECT_THAT(spoiled([](Plan& plan) { plan.message_size = Bytes(-1); }),
+              ElementsAre("plan: message of -1 bytes: expected 0 to 1125899906842624"));
+  EXPECT_THAT(spoiled([](Plan& plan) { plan.rank_count = 8; }),
+              ElementsAre("plan: has 8 ranks: expected 16, as on topology 'test-2x8'"));
+  EXPECT_THAT(spoiled([](Plan& plan) {
+                plan.chunk_size = 1_B;
+                plan.transfers[0].size = 8_GiB;
+              }),
+              ElementsAre("transfer 0: 8589934592 chunks: expected at most 4294967295"));
+}
+
+TEST(Verifier, FindsADirectTransferThatNamesANic) {
+  EXPECT_THAT(spoiled([](Plan& plan) {
+                plan.transfers[0].route = Route::kDirect;
+                plan.transfers[0].receive_nic = NicId::none();
+              }),
+              ElementsAre("transfer 0: direct, with send NIC 1: expected none"));
+}
+
+TEST(Verifier, FindsLegsWithinOneGpu) {
+  EXPECT_THAT(spoiled([](Plan& plan) { plan.transfers[0].send_nic = NicId(0); }),
+              ElementsAre("transfer 0: stage-in copies within GPU 0, where NIC 0 has its slots and "
+                          "rank 0 its data"));
+  EXPECT_THAT(spoiled([](Plan& plan) { plan.transfers[1].receive_nic = NicId(8); }),
+              ElementsAre("transfer 1: deliver copies within GPU 8, where NIC 8 has its slots and "
+                          "rank 8 its data"));
+  EXPECT_THAT(spoiled([](Plan& plan) {
+                for (Transfer& transfer : plan.transfers) {
+                  transfer.route = Route::kDirect;
+                  transfer.send_nic = transfer.receive_nic = NicId::none();
+                  transfer.target = Rank(0);
+                }
+              }),
+              Contains("transfer 0: copies within GPU 0, from rank 0 to rank 0"));
+}
+
+TEST(Verifier, AllowsTheOwnNicWhereSlotsLieInHostMemory) {
+  const Topology topology = host_staged_cluster(2, 8);
+  const Pattern pattern = send_recv(16, Rank(0), Rank(8), 8_MiB);
+  const Plan plan = compile(pattern, topology, {.chunk_size = 1_MiB});
+  ASSERT_EQ(plan.transfers[0].send_nic, NicId(0));
+  EXPECT_THAT(find_violations(plan, &pattern, topology, kSlots), IsEmpty());
+  // The same plan on a cluster that stages in peers.
+  EXPECT_EQ(find_violations(plan, &pattern, cluster(2, 8), kSlots).size(), 2U);
+}
+
+TEST(Verifier, FindsNicsOnTheWrongNode) {
+  EXPECT_THAT(spoiled([](Plan& plan) { plan.transfers[0].send_nic = NicId(10); }),
+              ElementsAre("transfer 0: send NIC 10 is on node 1: expected node 0, that of rank 0"));
+  EXPECT_THAT(spoiled([](Plan& plan) { plan.transfers[0].receive_nic = NicId(3); }),
+              ElementsAre("transfer 0: receive NIC 3 is on node 0: expected node 1, that of rank "
+                          "8"));
+}
+
+TEST(Verifier, FindsRoutesThatDoNotSuitTheNodes) {
+  EXPECT_THAT(spoiled([](Plan& plan) {
+                Transfer& first = plan.transfers[0];
+                first.route = Route::kDirect;
+                first.send_nic = first.receive_nic = NicId::none();
+              }),
+              ElementsAre("transfer 0: direct from node 0 to node 1: expected the staged route"));
+  const Topology topology = cluster(2, 8);
+  const Pattern pattern = send_recv(16, Rank(0), Rank(4), 1_MiB);
+  Plan plan = compile(pattern, topology, {.chunk_size = 1_MiB});
+  plan.transfers[0].route = Route::kStaged;
+  plan.transfers[0].send_nic = NicId(1);
+  plan.transfers[0].receive_nic = NicId(5);
+  EXPECT_THAT(find_violations(plan, &pattern, topology, kSlots),
+              ElementsAre("transfer 0: staged inside node 0: expected the direct route"));
+}
+
+TEST(Verifier, FindsANicTwiceInAStage) {
+  EXPECT_THAT(spoiled([](Plan& plan) { plan.transfers[1].send_nic = NicId(1); }),
+              ElementsAre("transfer 1: NIC 1 sends twice in stage 0, also for transfer 0"));
+  EXPECT_THAT(spoiled([](Plan& plan) { plan.transfers[1].receive_nic = NicId(9); }),
+              ElementsAre("transfer 1: NIC 9 receives twice in stage 0, also for transfer 0"));
+  EXPECT_THAT(spoiled([](Plan& plan) {
+                plan.transfers[1].receive_nic = NicId(9);
+                plan.transfers[1].stage = 1;
+              }),
+              IsEmpty());
+}
+
+TEST(Verifier, FindsChunksLargerThanASlotAndMissingSlots) {
+  Striped striped;
+  striped.plan.transfers.resize(1);
+  striped.plan.transfers[0].size = 8_MiB;
+  EXPECT_THAT(striped.violations({.slot_size = 1_MiB - 1_B, .send_slots = 1, .receive_slots = 1}),
+              ElementsAre("transfer 0: chunk of 1048576 bytes: expected at most 1048575, the slot "
+                          "size"));
+  EXPECT_THAT(striped.violations({.slot_size = 1_MiB, .send_slots = 0, .receive_slots = 1}),
+              ElementsAre("transfer 0: 0 send slots at place 1: expected at least 1"));
+  EXPECT_THAT(striped.violations({.slot_size = 1_MiB, .send_slots = 1, .receive_slots = 0}),
+              ElementsAre("transfer 0: 0 receive slots at place 9: expected at least 1"));
+}
+
+TEST(Verifier, ADirectTransferNeedsNoSlot) {
+  const Topology topology = cluster(1, 2);
+  const Pattern pattern = send_recv(2, Rank(0), Rank(1), 1_MiB);
+  const Plan plan = compile(pattern, topology, {.chunk_size = 1_MiB});
+  EXPECT_THAT(find_violations(plan, &pattern, topology, {}), IsEmpty());
+}
+
+TEST(Verifier, FindsAProgramAgainstTheStageOrder) {
+  // Both transfers of rank 0 use one NIC; the first of its program belongs to the later stage.
+  EXPECT_THAT(spoiled([](Plan& plan) {
+                plan.transfers[1].send_nic = NicId(1);
+                plan.transfers[0].stage = 1;
+              }),
+              ElementsAre("transfer 0: waits for itself, through transfers 1"));
+}
+
+TEST(Verifier, FindsACircleOfWaitingThroughSeveralRanks) {
+  // Each source's program starts with what comes last at the NIC it shares with the other.
+  TopologyDescription description = cluster_description(2, 4);
+  const Topology topology(description);
+  Plan plan{.pattern = "custom",
+            .topology = topology.name(),
+            .rank_count = 8,
+            .message_size = 1_MiB,
+            .chunk_size = 1_MiB,
+            .transfers = {}};
+  const auto add = [&](int source, int target, int send, int receive, int stage) {
+    plan.transfers.push_back({.source = Rank(source),
+                              .target = Rank(target),
+                              .source_offset = 0_B,
+                              .target_offset = 0_B,
+                              .size = 1_MiB,
+                              .route = Route::kStaged,
+                              .send_nic = NicId(send),
+                              .receive_nic = NicId(receive),
+                              .stage = stage});
+  };
+  add(0, 4, 2, 6, 1);
+  add(0, 5, 3, 7, 0);
+  add(1, 6, 3, 7, 1);
+  add(1, 7, 2, 6, 0);
+  EXPECT_THAT(find_violations(plan, nullptr, topology, kSlots),
+              ElementsAre("transfer 0: waits for itself, through transfers 3, 2, 1"));
+  std::swap(plan.transfers[2], plan.transfers[3]);
+  EXPECT_THAT(find_violations(plan, nullptr, topology, kSlots), IsEmpty());
+}
+
+TEST(Verifier, FindsAPlanThatGrowsWithItsSize) {
+  EXPECT_THAT(spoiled([](Plan& plan) {
+                plan.transfers[1].send_nic = plan.transfers[0].send_nic;
+                plan.transfers[1].receive_nic = plan.transfers[0].receive_nic;
+              }),
+              Contains("transfer 1: continues transfer 0 on the same path: expected one transfer, "
+                       "whatever the size"));
+}
+
+TEST(Verifier, KnowsThePatternOfALoadedPlanByItsName) {
+  Striped striped;
+  striped.plan.transfers[1].size -= 1_MiB;
+  EXPECT_THAT(find_violations(striped.plan, nullptr, striped.topology, kSlots),
+              ElementsAre("after transfer 1: bytes 7340032 to 8388607 from rank 0 to rank 8 are "
+                          "never delivered"));
+  const Topology topology = cluster(2, 8);
+  Plan ring = compile(send_recv_ring(16, 1_MiB), topology, {.chunk_size = 1_MiB});
+  EXPECT_THAT(find_violations(ring, nullptr, topology, kSlots), IsEmpty());
+  ring.transfers.erase(ring.transfers.begin() + 3);
+  EXPECT_THAT(find_violations(ring, nullptr, topology, kSlots),
+              ElementsAre("no transfer: bytes 0 to 1048575 from rank 3 to rank 4 are never "
+                          "delivered"));
+}
+
+TEST(Verifier, ChecksAPlanOfAnUnknownPatternForConsistency) {
+  Striped striped;
+  striped.plan.pattern = "custom";
+  EXPECT_THAT(find_violations(striped.plan, nullptr, striped.topology, kSlots), IsEmpty());
+  striped.plan.transfers[0].size -= 1_B;
+  EXPECT_THAT(find_violations(striped.plan, nullptr, striped.topology, kSlots),
+              ElementsAre("after transfer 0: bytes 4194303 to 4194303 from rank 0 to rank 8 are "
+                          "never delivered"));
+}
+
+TEST(Verifier, ThrowsOneLineWithTheFirstViolationAndTheNumberOfOthers) {
+  Striped striped;
+  striped.plan.transfers[0].send_nic = NicId(10);
+  striped.plan.transfers[1].send_nic = NicId(11);
+  EXPECT_EQ(refusal([&] { verify(striped.plan, &striped.pattern, striped.topology, kSlots); }),
+            "plan of sendrecv for 'test-2x8' is not valid: transfer 0: send NIC 10 is on node 1: "
+            "expected node 0, that of rank 0 (and 1 more)");
+}
+
+}  // namespace
+}  // namespace hoccl::engine

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/pipeline/options.h"
+#include "engine/schedule/compile.h"
+#include "engine/topology/topology.h"
+#include "tests/support/ideal_options.h"
+
+namespace hoccl::engine {
+
+/// One message. Its number is its index in FuzzCase::messages.
+struct FuzzMessage {
+  Rank source;
+  Rank target;
+  StreamId source_stream;
+  StreamId target_stream;
+  Bytes size;
+  /// Share the gate of the message before on that stream.
+  bool joins_at_source = false;
+  bool joins_at_target = false;
+};
+
+/// A job drawn from a seed. Every rank enqueues its messages in the order of their numbers, each on
+/// the stream it names, so that the lowest unfinished message can always proceed: whatever hangs is
+/// the pipeline's fault.
+struct FuzzCase {
+  Topology topology;
+  IdealOptions fabric;
+  PipelineOptions pipeline;
+  CompileOptions compile;
+  int streams = 1;
+  std::vector<FuzzMessage> messages;
+};
+
+FuzzCase draw_case(std::uint64_t seed);
+/// One line for a person.
+std::string describe(const FuzzCase& fuzz_case);
+
+}  // namespace hoccl::engine

@@ -1,0 +1,147 @@
+#include "tests/fuzz/fuzz_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tests/support/byte_pattern.h"
+
+namespace hoccl::engine {
+namespace {
+
+/// Bytes around a message in its buffer that nobody may touch.
+constexpr Bytes kMargin(24);
+constexpr std::byte kUntouched{0x5a};
+
+std::uint64_t pattern_of(std::size_t message) { return 1000 + message; }
+
+}  // namespace
+
+FuzzRun::FuzzRun(const FuzzCase& fuzz_case)
+    : case_(fuzz_case),
+      random_(fuzz_case.fabric.seed),
+      fabric_(fuzz_case.topology, fuzz_case.fabric),
+      job_(fabric_, fuzz_case.topology.rank_count(), fuzz_case.pipeline, fuzz_case.compile),
+      results_(fuzz_case.messages.size()) {
+  enqueue_messages();
+}
+
+void FuzzRun::enqueue_messages() {
+  for (std::size_t i = 0; i < case_.messages.size(); ++i) {
+    const FuzzMessage& message = case_.messages[i];
+    add({message.source, message.source_stream}, i, true, message.joins_at_source);
+    add({message.target, message.target_stream}, i, false, message.joins_at_target);
+  }
+  while (!open_.empty()) flush(open_.begin()->first);
+}
+
+void FuzzRun::add(StreamKey key, std::size_t message, bool sends, bool joins) {
+  if (!joins && open_.contains(key)) flush(key);
+  std::shared_ptr<Group>& group = open_[key];
+  if (group == nullptr) group = std::make_shared<Group>();
+  // Groups of a stream reuse their buffers, as a training step does.
+  std::vector<BufferHandle>& buffers = buffers_[key];
+  if (buffers.size() == group->parts.size()) {
+    const auto largest = std::ranges::max_element(case_.messages, {}, &FuzzMessage::size);
+    buffers.push_back(fabric_.allocate(key.first, largest->size + kMargin + kMargin));
+  }
+  const Region region{buffers[group->parts.size()], kMargin, case_.messages[message].size};
+  group->parts.push_back({message, sends, region});
+}
+
+/// Things that happen on streams between messages. They only wait for what was enqueued before.
+void FuzzRun::enqueue_noise(StreamKey key) {
+  const auto [rank, stream] = key;
+  if (random_.chance(0.2)) fabric_.enqueue_delay(rank, stream, Seconds(1e-4 * random_.uniform()));
+  if (random_.chance(0.1)) {
+    fabric_.port(rank).enqueue_foreground(stream, true);
+    fabric_.enqueue_delay(rank, stream, Seconds(1e-4 * random_.uniform()));
+    fabric_.port(rank).enqueue_foreground(stream, false);
+  }
+  std::vector<EventId>& events = events_[rank];
+  if (!events.empty() && random_.chance(0.2)) {
+    const auto pick = random_.between(0, std::ssize(events) - 1);
+    fabric_.enqueue_wait_event(rank, stream, events[static_cast<std::size_t>(pick)]);
+  }
+}
+
+void FuzzRun::flush(StreamKey key) {
+  const auto [rank, stream] = key;
+  const std::shared_ptr<Group> group = open_.extract(key).mapped();
+  enqueue_noise(key);
+  fabric_.enqueue_callback(rank, stream, [this, group] { before(*group); });
+  Communicator& communicator = job_.communicator(rank);
+  communicator.group_begin(stream);
+  for (const Part& part : group->parts) {
+    const FuzzMessage& message = case_.messages[part.message];
+    if (part.sends) {
+      communicator.send(part.region, message.target, stream);
+    } else {
+      communicator.receive(part.region, message.source, stream);
+    }
+  }
+  group->work = communicator.group_end();
+  for (const Part& part : group->parts) {
+    Result& result = results_[part.message];
+    (part.sends ? result.source : result.target) = group->work;
+  }
+  fabric_.enqueue_callback(rank, stream, [this, group] { after(*group); });
+  if (random_.chance(0.3)) events_[rank].push_back(fabric_.enqueue_record_event(rank, stream));
+}
+
+void FuzzRun::before(const Group& group) {
+  for (const Part& part : group.parts) {
+    fabric_.reset_written(part.region.buffer);
+    std::ranges::fill(fabric_.bytes(part.region.buffer), kUntouched);
+    if (part.sends) fill_pattern(fabric_.bytes(part.region), pattern_of(part.message));
+  }
+}
+
+void FuzzRun::after(const Group& group) {
+  const auto status = group.work->status();
+  if (!status) {
+    complain(
+        fmt::format("the stream passed message {} before it ended", group.parts.front().message));
+    return;
+  }
+  for (const Part& part : group.parts) {
+    const auto all = fabric_.bytes(part.region.buffer);
+    const auto margin = static_cast<std::size_t>(kMargin.count());
+    const auto untouched = [](std::byte byte) { return byte == kUntouched; };
+    if (!std::ranges::all_of(all.first(margin), untouched) ||
+        !std::ranges::all_of(
+            all.subspan(margin + static_cast<std::size_t>(part.region.size.count())), untouched)) {
+      complain(fmt::format("message {} left its buffer", part.message));
+    }
+    const auto difference = first_difference(fabric_.bytes(part.region), pattern_of(part.message));
+    if (difference && status->ok()) {
+      complain(fmt::format("byte {} of message {} is wrong at its {}", *difference, part.message,
+                           part.sends ? "source" : "target"));
+    }
+    std::ranges::fill(all, std::byte{0xee});
+  }
+}
+
+void FuzzRun::complain(std::string what) {
+  if (found_.empty()) found_ = std::move(what);
+}
+
+std::string FuzzRun::check_all_ok(RunEnd end) const {
+  if (!found_.empty()) return found_;
+  if (end != RunEnd::kIdle) {
+    return fmt::format("did not end (reason {}) after {} steps", static_cast<int>(end),
+                       fabric_.steps());
+  }
+  for (std::size_t i = 0; i < results_.size(); ++i) {
+    for (const auto& work : {results_[i].source, results_[i].target}) {
+      const auto status = work->status();
+      if (!status) return fmt::format("message {} did not end", i);
+      if (!status->ok()) return fmt::format("message {}: {}", i, to_string(*status));
+    }
+  }
+  if (!fabric_.streams_drained()) return "a stream is stuck";
+  if (!job_.quiescent()) return "a proxy is not quiescent";
+  return fabric_.unfinished();
+}
+
+}  // namespace hoccl::engine

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/base/random.h"
+#include "tests/fuzz/fuzz_case.h"
+#include "tests/support/ideal_fabric.h"
+#include "tests/support/job.h"
+
+namespace hoccl::engine {
+
+/// A FuzzCase being run. Around every group its streams write the send buffers just before the
+/// group may read them, and check the receive buffers and scribble over all of them just after: a
+/// transfer that starts early or ends late is seen.
+class FuzzRun {
+ public:
+  explicit FuzzRun(const FuzzCase& fuzz_case);
+
+  IdealFabric& fabric() { return fabric_; }
+  Job& job() { return job_; }
+  /// Bytes that do not arrive as sent are expected of failed operations only.
+  RunEnd run() { return fabric_.run(job_.proxies()); }
+
+  /// What is wrong after a run in which nothing may fail; empty when all is well.
+  [[nodiscard]] std::string check_all_ok(RunEnd end) const;
+
+  /// How each message ended at its two ends; nothing if it did not.
+  struct Result {
+    std::shared_ptr<Work> source;
+    std::shared_ptr<Work> target;
+  };
+  [[nodiscard]] const std::vector<Result>& results() const { return results_; }
+  /// What the streams found wrong.
+  [[nodiscard]] const std::string& found() const { return found_; }
+
+ private:
+  struct Part {
+    std::size_t message = 0;
+    bool sends = false;
+    Region region;
+  };
+  /// Messages that share a gate.
+  struct Group {
+    std::vector<Part> parts;
+    std::shared_ptr<Work> work;
+  };
+  using StreamKey = std::pair<Rank, StreamId>;
+
+  void enqueue_messages();
+  void add(StreamKey key, std::size_t message, bool sends, bool joins);
+  void flush(StreamKey key);
+  void enqueue_noise(StreamKey key);
+  void before(const Group& group);
+  void after(const Group& group);
+  void complain(std::string what);
+
+  const FuzzCase& case_;
+  Random random_;
+  IdealFabric fabric_;
+  Job job_;
+  std::map<StreamKey, std::shared_ptr<Group>> open_;
+  std::map<StreamKey, std::vector<BufferHandle>> buffers_;
+  std::map<Rank, std::vector<EventId>> events_;
+  std::vector<Result> results_;
+  std::string found_;
+};
+
+}  // namespace hoccl::engine

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/base/random.h"
+#include "engine/topology/topology.h"
+#include "tests/support/event_queue.h"
+#include "tests/support/ideal_memory.h"
+#include "tests/support/ideal_options.h"
+
+namespace hoccl::engine {
+
+class IdealPort;
+class IdealStreams;
+
+/// What the parts of an IdealFabric share.
+struct IdealWorld {
+  IdealWorld(Topology machine, IdealOptions settings);
+  ~IdealWorld();
+  IdealWorld(const IdealWorld&) = delete;
+  IdealWorld& operator=(const IdealWorld&) = delete;
+
+  [[nodiscard]] bool adversarial() const { return options.timing == Timing::kAdversarial; }
+
+  /// How long something takes: as computed, or anything.
+  Seconds duration(Seconds closed_form);
+  /// When that ends.
+  Seconds after(Seconds closed_form) { return events.now() + duration(closed_form); }
+
+  const Topology topology;
+  const IdealOptions options;
+  Random random;
+  EventQueue events;
+  IdealMemory memory;
+  std::vector<std::unique_ptr<IdealPort>> ports;  // by rank
+  std::unique_ptr<IdealStreams> streams;
+};
+
+}  // namespace hoccl::engine
