@@ -32,6 +32,8 @@ class Group:
     rails: tuple[int, ...]
     chunks_bytes: tuple[int, ...]
     pipelining: tuple[str, ...]
+    # Iterations before the measured one; at 0 the buffers are exchanged within it.
+    warmup: int
     begin_bytes: int
     end_bytes: int
     factor: int
@@ -183,6 +185,7 @@ def _read_group(table: _Table, pairs: dict[str, Pair]) -> Group:
         rails=table.take_list("rails", int),
         chunks_bytes=table.take_sizes("chunks"),
         pipelining=table.take_list("pipelining", str),
+        warmup=table.take("warmup", int),
         begin_bytes=table.take_size("begin"),
         end_bytes=table.take_size("end"),
         factor=table.take("factor", int),

@@ -55,25 +55,19 @@ class Fig7:
         row = _only(self._curve(), pair=pair, system=system, size_bytes=size_bytes)
         return row.busbw_gb_per_s
 
-    def _small(self, pair: str) -> Measured:
+    def _small(self, pair: str, group: str = "curve") -> Measured:
+        """HOCCL as run in `group` over the better NCCL of the curves, at the smallest size."""
         size = self.config.groups["curve"].begin_bytes
-        rivals = {row.system for row in self._curve() if row.system.startswith("nccl:")}
-        best = max(rivals, key=lambda rival: self._busbw(pair, rival, size))
-        ours = {
-            row.size_bytes: row.busbw_gb_per_s
-            for row in select(self._curve(), pair=pair, system="hoccl")
-        }
-        theirs = {
-            row.size_bytes: row.busbw_gb_per_s
-            for row in select(self._curve(), pair=pair, system=best)
-        }
-        crossover = metrics.crossover_size(ours, theirs)
-        until = (
-            "no size reaches it" if crossover is None else f"level from {format_size(crossover)} on"
+        ours = plots.series(
+            select(self.rows, group=group, pair=pair, system="hoccl"), network=_NETWORK
         )
+        rivals = plots.rivals(self._curve(), pair)
+        best = max(rivals, key=lambda rival: rivals[rival][size])
+        level = metrics.crossover_size(ours, plots.best_rival(self._curve(), pair))
+        ahead = "never ahead" if level is None else f"ahead from {format_size(level)} on"
         return Measured(
-            ours[size] / theirs[size],
-            f"{format_size(size)} against {plots.system_label(best)}; {until}",
+            ours[size] / rivals[best][size],
+            f"{format_size(size)} against {plots.system_label(best)}; {ahead}",
         )
 
     def _loss(self, pair: str) -> Measured:
@@ -105,6 +99,7 @@ class Fig7:
             ("p2p-intra", "nccl_8sm_busbw"): Measured(intra_nccl),
             ("p2p-inter", "hoccl_busbw"): Measured(self._busbw("inter", "hoccl", largest)),
             ("small", "ratio_to_best_nccl_intra"): self._small("intra"),
+            ("small", "ratio_to_best_nccl_intra_first_use"): self._small("intra", "first-use"),
             ("small", "ratio_to_best_nccl_inter"): self._small("inter"),
             ("dma-start", "loss_unpipelined_intra"): self._loss("intra"),
             ("dma-start", "loss_unpipelined_inter"): self._loss("inter"),
@@ -224,7 +219,7 @@ class Fig7:
         overlap = f"both are busy for {dma_rdma_overlap(events):.0%} of the shorter one's time"
         pictures = {
             self.config.id: (
-                plots.draw_bandwidth(self._curve(), marked, calibration),
+                plots.draw_bandwidth(self._curve(), self._group("first-use"), marked, calibration),
                 "Simulated curves; black circles are the paper's numbers at 1 GB.",
             ),
             f"{self.config.id}_choices": (

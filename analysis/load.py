@@ -50,6 +50,7 @@ class Row(ProgramRow):
     rails: int
     chunk_bytes: int
     pipelining: str
+    warmup: int
 
 
 @dataclasses.dataclass(frozen=True)

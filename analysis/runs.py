@@ -33,6 +33,7 @@ class Cell:
     rails: int
     chunk_bytes: int
     pipelining: str
+    warmup: int
     begin_bytes: int
     end_bytes: int
     factor: int
@@ -66,6 +67,7 @@ class Cell:
             *("--chunk", format_size(self.chunk_bytes)),
             *("--rails", str(self.rails)),
             *("--pipelining", self.pipelining),
+            *("--warmup", str(self.warmup)),
             *("--network", self.network),
             *("--calibration", config.calibration.as_posix()),
             *("--seed", str(config.seed)),
@@ -102,6 +104,7 @@ def expand(config: FigureConfig, group: Group) -> Iterator[Cell]:
             rails=rails,
             chunk_bytes=chunk,
             pipelining=pipelining,
+            warmup=group.warmup,
             begin_bytes=group.begin_bytes,
             end_bytes=group.end_bytes,
             factor=group.factor,
@@ -118,6 +121,7 @@ def timeline_cell(config: FigureConfig) -> Cell:
         rails=1,
         chunk_bytes=timeline.chunk_bytes,
         pipelining="on",
+        warmup=1,
         begin_bytes=timeline.size_bytes,
         end_bytes=timeline.size_bytes,
         factor=2,
@@ -139,6 +143,7 @@ def _tag(cell: Cell, row: ProgramRow) -> Row:
         rails=cell.rails,
         chunk_bytes=cell.chunk_bytes,
         pipelining=cell.pipelining,
+        warmup=cell.warmup,
     )
 
 

@@ -45,12 +45,7 @@ void P2pExecutor::add(const Operation& operation) {
   }
   for (const Rank lost : lost_) {
     if (!involves(state, lost)) continue;
-    Status status;
-    status.cause = Cause::kPeerLost;
-    status.rank = port_.rank();
-    status.peer = lost;
-    status.operation = operation.id;
-    fail(state, status, {}, lost);
+    fail_for_lost(state, lost);
     return;
   }
   if (!options_.admission) announce(state);
@@ -134,11 +129,7 @@ void P2pExecutor::send_ready(OperationState& state, Rank source, bool buffer_exp
 }
 
 void P2pExecutor::exported(const BufferExported& done) {
-  if (done.ok) {
-    exports_[done.buffer] = true;
-  } else {
-    exports_.erase(done.buffer);
-  }
+  exports_[done.buffer] = true;
   std::vector<std::pair<OperationId, Rank>> still_waiting;
   for (const auto& [id, source] : std::exchange(waiting_for_export_, {})) {
     OperationState* state = find(id);
@@ -154,11 +145,14 @@ void P2pExecutor::exported(const BufferExported& done) {
       status.peer = source;
       status.operation = id;
       LinkName link;
+      locate(*state, source, status, link);
+      link = LinkName();
       link.kind = LinkName::Kind::kExport;
       fail(*state, status, link, port_.rank());
     }
   }
   waiting_for_export_.insert(waiting_for_export_.end(), still_waiting.begin(), still_waiting.end());
+  if (!done.ok || !options_.cache_handles) exports_.erase(done.buffer);
 }
 
 void P2pExecutor::ready(Rank target, const ReadyMessage& message) {
@@ -205,11 +199,7 @@ void P2pExecutor::admit(OperationState& state, Rank target, const ReadyMessage& 
 }
 
 void P2pExecutor::imported(const BufferImported& done) {
-  if (done.ok) {
-    imports_[done.buffer] = true;
-  } else {
-    imports_.erase(done.buffer);
-  }
+  imports_[done.buffer] = true;
   for (const WaitingImport& waiting : std::exchange(waiting_for_import_, {})) {
     OperationState* state = find(waiting.operation);
     if (state == nullptr) continue;
@@ -224,10 +214,13 @@ void P2pExecutor::imported(const BufferImported& done) {
       status.peer = waiting.target;
       status.operation = waiting.operation;
       LinkName link;
+      locate(*state, waiting.target, status, link);
+      link = LinkName();
       link.kind = LinkName::Kind::kImport;
       fail(*state, status, link, port_.rank());
     }
   }
+  if (!done.ok || !options_.cache_handles) imports_.erase(done.buffer);
 }
 
 void P2pExecutor::request_lease(SourceFlow& flow) {

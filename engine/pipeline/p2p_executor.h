@@ -102,6 +102,9 @@ class P2pExecutor {
   void drop_waiting_copies(OperationState& state);
   void end_if_over(OperationState& state);
   void time_out(OperationState& state);
+  void fail_for_lost(OperationState& state, Rank lost);
+  void locate(const OperationState& state, Rank suspect, Status& status, LinkName& link) const;
+  [[nodiscard]] bool passes(const Transfer& transfer, Rank rank) const;
   [[nodiscard]] bool involves(const OperationState& state, Rank rank) const;
   [[nodiscard]] CopyClass class_of(PlaceId place, bool into_place) const;
 

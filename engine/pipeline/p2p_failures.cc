@@ -124,22 +124,55 @@ void P2pExecutor::abort(std::uint16_t communicator) {
     status.cause = Cause::kAborted;
     status.rank = port_.rank();
     status.operation = id;
-    fail(*state, status, {}, port_.rank());
+    LinkName link;
+    locate(*state, Rank::none(), status, link);
+    fail(*state, status, link, port_.rank());
   }
 }
 
 bool P2pExecutor::involves(const OperationState& state, Rank rank) const {
+  const auto touches = [&](const auto& flow) { return passes(*flow.transfer, rank); };
+  return std::any_of(state.sources.begin(), state.sources.end(), touches) ||
+         std::any_of(state.targets.begin(), state.targets.end(), touches);
+}
+
+bool P2pExecutor::passes(const Transfer& transfer, Rank rank) const {
   const Topology& topology = port_.topology();
-  const auto touches = [&](const Transfer& transfer) {
-    if (transfer.source == rank || transfer.target == rank) return true;
-    return transfer.route == Route::kStaged &&
-           (topology.host_of(topology.place_of(transfer.send_nic)) == rank ||
-            topology.host_of(topology.place_of(transfer.receive_nic)) == rank);
+  if (transfer.source == rank || transfer.target == rank) return true;
+  return transfer.route == Route::kStaged &&
+         (topology.host_of(topology.place_of(transfer.send_nic)) == rank ||
+          topology.host_of(topology.place_of(transfer.receive_nic)) == rank);
+}
+
+/// Writes into `status` and `link` how far the operation has come: peer, flow, chunk and link of
+/// the first unfinished flow, of one that passes `suspect` if there is any. Keeps a peer that is
+/// set.
+void P2pExecutor::locate(const OperationState& state, Rank suspect, Status& status,
+                         LinkName& link) const {
+  bool found = false;
+  const auto consider = [&](const auto& flow, Rank peer, std::int64_t chunk) {
+    if (flow.done || (found && !passes(*flow.transfer, suspect))) return;
+    found = true;
+    status.flow = flow.id;
+    status.chunk = chunk;
+    if (suspect.is_none()) status.peer = peer;
+    if (flow.transfer->route == Route::kDirect) {
+      link.kind = LinkName::Kind::kCopyLane;
+      link.copy_class = static_cast<std::uint8_t>(CopyClass::kPeer);
+      link.first = 0;
+    } else {
+      link.kind = LinkName::Kind::kNicPair;
+      link.first = flow.transfer->send_nic.value();
+      link.second = flow.transfer->receive_nic.value();
+    }
   };
-  return std::any_of(state.sources.begin(), state.sources.end(),
-                     [&](const SourceFlow& flow) { return touches(*flow.transfer); }) ||
-         std::any_of(state.targets.begin(), state.targets.end(),
-                     [&](const TargetFlow& flow) { return touches(*flow.transfer); });
+  // Backwards, so that the first that fits is the last that is taken.
+  for (auto flow = state.targets.rbegin(); flow != state.targets.rend(); ++flow) {
+    consider(*flow, flow->transfer->source, flow->delivered);
+  }
+  for (auto flow = state.sources.rbegin(); flow != state.sources.rend(); ++flow) {
+    consider(*flow, flow->transfer->target, flow->copied);
+  }
 }
 
 void P2pExecutor::peer_lost(Rank peer) {
@@ -151,13 +184,19 @@ void P2pExecutor::peer_lost(Rank peer) {
   for (const OperationId& id : victims) {
     OperationState* state = find(id);
     if (state == nullptr) continue;
-    Status status;
-    status.cause = Cause::kPeerLost;
-    status.rank = port_.rank();
-    status.peer = peer;
-    status.operation = id;
-    fail(*state, status, {}, peer);
+    fail_for_lost(*state, peer);
   }
+}
+
+void P2pExecutor::fail_for_lost(OperationState& state, Rank lost) {
+  Status status;
+  status.cause = Cause::kPeerLost;
+  status.rank = port_.rank();
+  status.peer = lost;
+  status.operation = state.operation.id;
+  LinkName link;
+  locate(state, lost, status, link);
+  fail(state, status, link, lost);
 }
 
 void P2pExecutor::time_out(OperationState& state) {
@@ -166,31 +205,7 @@ void P2pExecutor::time_out(OperationState& state) {
   status.rank = port_.rank();
   status.operation = state.operation.id;
   LinkName link;
-  const auto name_link = [&](const Transfer& transfer) {
-    if (transfer.route == Route::kDirect) {
-      link.kind = LinkName::Kind::kCopyLane;
-      link.first = 0;
-      return;
-    }
-    link.kind = LinkName::Kind::kNicPair;
-    link.first = transfer.send_nic.value();
-    link.second = transfer.receive_nic.value();
-  };
-  const auto source = std::find_if(state.sources.begin(), state.sources.end(),
-                                   [](const SourceFlow& flow) { return !flow.done; });
-  const auto target = std::find_if(state.targets.begin(), state.targets.end(),
-                                   [](const TargetFlow& flow) { return !flow.done; });
-  if (source != state.sources.end()) {
-    status.peer = source->transfer->target;
-    status.flow = source->id;
-    status.chunk = source->copied;
-    name_link(*source->transfer);
-  } else if (target != state.targets.end()) {
-    status.peer = target->transfer->source;
-    status.flow = target->id;
-    status.chunk = target->delivered;
-    name_link(*target->transfer);
-  }
+  locate(state, Rank::none(), status, link);
   fail(state, status, link, port_.rank());
 }
 

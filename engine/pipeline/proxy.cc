@@ -62,6 +62,8 @@ struct Proxy::Impl {
   SendStager send_stager;
   ReceiveStager receive_stager;
   std::set<Rank> lost_peers;
+  /// Of one poll; a member because filling 64 variants anew would cost more than most steps do.
+  std::array<Completion, 64> completions;
 };
 
 void Proxy::Impl::dispatch(Rank source, const Message& message) {
@@ -107,11 +109,11 @@ Proxy::Proxy(Port& port, const PipelineOptions& options)
 Proxy::~Proxy() = default;
 
 std::optional<Seconds> Proxy::step() {
-  std::array<Completion, 64> completions;
   std::size_t count = 0;
-  while ((count = impl_->port.poll(completions)) > 0) {
+  while ((count = impl_->port.poll(impl_->completions)) > 0) {
     for (std::size_t i = 0; i < count; ++i) {
-      std::visit([this](const auto& completion) { impl_->handle(completion); }, completions[i]);
+      std::visit([this](const auto& completion) { impl_->handle(completion); },
+                 impl_->completions[i]);
     }
   }
   const std::optional<Seconds> deadline = impl_->executor.watch(impl_->port.now());

@@ -68,7 +68,11 @@ class Options {
 
   CLI::Option* text(const std::string& names, std::string& value, const std::string& help) {
     return add(names, help, [&value](const std::string&, const std::string& word) { value = word; })
-        ->default_str(value);
+        ->default_str(value)
+        ->type_name("NAME");
+  }
+  CLI::Option* file(const std::string& names, std::string& value, const std::string& help) {
+    return text(names, value, help)->type_name("FILE");
   }
   template <class Integer>
   CLI::Option* integer(const std::string& names, Integer& value, Integer low, Integer high,
@@ -77,7 +81,8 @@ class Options {
                [&value, low, high](const std::string& option, const std::string& word) {
                  value = parse_integer<Integer>(option, word, low, high);
                })
-        ->default_str(std::to_string(value));
+        ->default_str(std::to_string(value))
+        ->type_name("N");
   }
   CLI::Option* size(const std::string& names, Bytes& value, const std::string& help) {
     return add(names, help,
@@ -87,7 +92,8 @@ class Options {
                    throw ConfigError(fmt::format("{} = '{}': expected 1B or more", option, word));
                  }
                })
-        ->default_str(engine::to_string(value));
+        ->default_str(engine::to_string(value))
+        ->type_name("QUANTITY");
   }
   CLI::Option* time(const std::string& names, engine::Seconds& value, const std::string& help) {
     return add(names, help,
@@ -98,7 +104,8 @@ class Options {
                        fmt::format("{} = '{}': expected a time above zero", option, word));
                  }
                })
-        ->default_str(engine::to_string(value));
+        ->default_str(engine::to_string(value))
+        ->type_name("QUANTITY");
   }
   CLI::Option* on_off(const std::string& names, bool& value, const std::string& help) {
     return add(names, help,
@@ -108,12 +115,13 @@ class Options {
                  }
                  value = word == "on";
                })
-        ->default_str(value ? "on" : "off");
+        ->default_str(value ? "on" : "off")
+        ->type_name("on|off");
   }
   /// May be given several times.
   CLI::Option* list(const std::string& names, std::vector<std::string>& values,
                     const std::string& help) {
-    return app_.add_option(names, values, help)->allow_extra_args(false);
+    return app_.add_option(names, values, help)->allow_extra_args(false)->type_name("KEY=VALUE");
   }
 
  private:
@@ -136,12 +144,14 @@ std::vector<CLI::Option*> add_pattern_options(CLI::App& app, PatternOptions& val
                "h800-<nodes>x<gpus>, h200-<nodes>x<gpus>, h200-1x1, gb200-nvl72 or a .toml file; "
                "default: h800-2x8, or the one a saved schedule names");
   std::vector<CLI::Option*> choices;
-  choices.push_back(app.add_option_function<std::string>(
-      "--ranks",
-      [&values](const std::string& word) {
-        values.ranks = parse_integer("--ranks", word, 1, std::numeric_limits<int>::max());
-      },
-      "use the first places, spread evenly over the nodes; default: one rank per GPU"));
+  choices.push_back(
+      app.add_option_function<std::string>(
+             "--ranks",
+             [&values](const std::string& word) {
+               values.ranks = parse_integer("--ranks", word, 1, std::numeric_limits<int>::max());
+             },
+             "use the first places, spread evenly over the nodes; default: one rank per GPU")
+          ->type_name("N"));
   choices.push_back(
       options.text("--pattern", values.pattern, "sendrecv (one pair) or sendrecv-ring"));
   constexpr int kAny = std::numeric_limits<int>::max();
@@ -159,9 +169,9 @@ void add_plan_options(CLI::App& app, PlanOptions& values) {
   std::vector<CLI::Option*> choices = add_pattern_options(app, values.pattern);
   Options options(app);
   choices.push_back(options.size("-b,--begin", values.size, "message size"));
-  CLI::Option* json = options.text("--json", values.json_file, "save the schedule");
+  CLI::Option* json = options.file("--json", values.json_file, "save the schedule");
   CLI::Option* load =
-      options.text("--load", values.load_file, "verify and show a saved schedule instead");
+      options.file("--load", values.load_file, "verify and show a saved schedule instead");
   for (CLI::Option* choice : choices) load->excludes(choice);
   load->excludes(json);
 }
@@ -188,7 +198,7 @@ void add_sim_options(CLI::App& app, SimOptions& values) {
   choices.push_back(options.size("-e,--end", values.end, "largest size"));
   choices.push_back(options.integer("-f,--factor", values.factor, 2, 1 << 20, "size step"));
   CLI::Option* plan =
-      options.text("--plan", values.plan_file, "run a saved schedule, which fixes the size");
+      options.file("--plan", values.plan_file, "run a saved schedule, which fixes the size");
   for (CLI::Option* choice : choices) plan->excludes(choice);
   add_pipeline_options(app, values);
   options.text("--network", values.network, "fluid or cm02");
@@ -201,9 +211,9 @@ void add_sim_options(CLI::App& app, SimOptions& values) {
                   "iterations first; the very first one exports and imports buffers");
   options.integer("--iterations", values.iterations, 1, 1000000, "measured iterations (mean)");
   options.integer("--jobs", values.jobs, 1, kMaxJobs, "sizes simulated at a time");
-  options.text("--csv", values.csv_file, "write the table as CSV");
-  options.text("--json", values.json_file, "write the table as JSON");
-  options.text("--trace", values.trace_file,
+  options.file("--csv", values.csv_file, "write the table as CSV");
+  options.file("--json", values.json_file, "write the table as JSON");
+  options.file("--trace", values.trace_file,
                "write the timeline of one size, for ui.perfetto.dev (.csv: as CSV)");
   app.add_flag("--print-calibration", values.print_calibration,
                "show every constant with its source, and stop");

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "engine/base/config_error.h"
 #include "engine/schedule/plan_json.h"
 #include "engine/schedule/verifier.h"
@@ -33,6 +35,18 @@ Topology topology_of(const engine::Plan& plan, const std::string& file,
 
 }  // namespace
 
+void require_ranks(const PatternOptions& options, const Topology& topology) {
+  const int count = topology.rank_count();
+  if (count < 2) return;  // the pattern says how many it needs
+  for (const auto& [option, rank] :
+       {std::pair("--from", options.from), std::pair("--to", options.to)}) {
+    if (rank >= count) {
+      throw ConfigError(
+          fmt::format("{} = '{}': expected a rank from 0 to {}", option, rank, count - 1));
+    }
+  }
+}
+
 Topology resolve_topology(const PatternOptions& options) {
   Topology topology =
       engine::resolve_topology(options.topology.empty() ? kDefaultTopology : options.topology);
@@ -41,6 +55,7 @@ Topology resolve_topology(const PatternOptions& options) {
 
 engine::Pattern resolve_pattern(const PatternOptions& options, const Topology& topology,
                                 engine::Bytes size) {
+  require_ranks(options, topology);
   return engine::make_pattern({.name = options.pattern,
                                .source = Rank(options.from),
                                .target = Rank(options.to),

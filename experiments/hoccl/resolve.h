@@ -13,6 +13,9 @@ namespace hoccl::cli {
 /// The topology with the ranks asked for. Throws ConfigError.
 engine::Topology resolve_topology(const PatternOptions& options);
 
+/// Throws ConfigError when --from or --to is not a rank of the topology.
+void require_ranks(const PatternOptions& options, const engine::Topology& topology);
+
 /// The pattern of one size. Throws ConfigError.
 engine::Pattern resolve_pattern(const PatternOptions& options, const engine::Topology& topology,
                                 engine::Bytes size);

@@ -175,6 +175,7 @@ void run_sim(const SimOptions& options) {
     throw ConfigError(fmt::format("--trace = '{}': expected one size (-b = -e), not {}",
                                   options.trace_file, sizes.size()));
   }
+  if (!scenario.plan) require_ranks(options.pattern, scenario.topology);
   sim::require_runnable(scenario, sizes);
   Outputs outputs = open_outputs(options);
   const ReportHead head = make_head(options, scenario);

@@ -124,7 +124,8 @@ class Setter {
       if constexpr (std::same_as<Quantity, Bytes>) parsed = engine::parse_bytes(text_);
       if constexpr (std::same_as<Quantity, BytesPerSecond>) parsed = engine::parse_rate(text_);
     } catch (const ConfigError& error) {
-      throw ConfigError(fmt::format("--set {}: {}", key_, error.what()));
+      throw ConfigError(fmt::format("--set {}: expected a value such as {}: {}", key_, print(value),
+                                    error.what()));
     }
     if (!is_usable(parsed)) {
       throw ConfigError(fmt::format("--set {} = {}: expected a value above zero", key_, text_));

@@ -24,11 +24,11 @@ struct Scenario {
   std::string pattern = "sendrecv";
   engine::Rank source{0};
   engine::Rank target{1};
-  engine::CompileOptions compile;
+  engine::CompileOptions compile = {};
   /// Executed instead of what the pattern compiles to; fixes pattern and size.
-  std::optional<engine::Plan> plan;
+  std::optional<engine::Plan> plan = {};
 
-  engine::PipelineOptions pipeline;
+  engine::PipelineOptions pipeline = {};
   int slots = 16;  ///< send slots and receive slots, each, of every staging place
   NetworkKind network = NetworkKind::kFluid;
   std::uint64_t seed = 1;

@@ -9,6 +9,7 @@
 #include "engine/base/check.h"
 #include "engine/pattern/metrics.h"
 #include "sim/fabric/sim_fabric.h"
+#include "sim/run/bound_check.h"
 #include "sim/run/fork_pool.h"
 #include "sim/run/system.h"
 #include "sim/run/workload.h"
@@ -25,9 +26,6 @@ const engine::StreamId kStream(0);
 // Streams stay held this long after all ranks have enqueued, so that commands have reached the
 // proxies. Any time well above a mailbox's latency does.
 constexpr Seconds kHold(1e-3);
-
-// Rounding of a run's end time, summed over its events; see kSameInstant.
-constexpr double kBoundSlack = 1e-9;
 
 /// Passes on the events of the measured iterations, moved to start at 0.
 class MeasuredTrace : public engine::TraceSink {
@@ -156,14 +154,6 @@ class Experiment {
   Seconds end_{0.0};
 };
 
-/// No simulated time may beat physics, nor the model's own ports.
-void check_bound(const engine::Bound& bound, std::string_view kind, const RunResult& result) {
-  HOCCL_CHECK(result.time >= bound.time * (1.0 - kBoundSlack),
-              "{} bytes in {} us beat the {} bound of {} us set by {}", result.size.count(),
-              engine::microseconds(result.time), kind, engine::microseconds(bound.time),
-              bound.port);
-}
-
 void add_rates(const Scenario& scenario, RunResult& result) {
   // A saved plan of a pattern we do not know still has a size.
   engine::Pattern pattern;
@@ -176,8 +166,8 @@ void add_rates(const Scenario& scenario, RunResult& result) {
       bound_of(scenario, result.size, engine::nominal_rates(scenario.topology));
   const engine::Bound calibrated =
       bound_of(scenario, result.size, scenario.calibration.rates(scenario.topology));
-  check_bound(nominal, "nominal", result);
-  check_bound(calibrated, "calibrated", result);
+  check_bound("nominal", nominal, result.size, result.time);
+  check_bound("calibrated", calibrated, result.size, result.time);
   result.bound = nominal.time;
   result.calibrated_bound = calibrated.time;
 }

@@ -21,9 +21,20 @@ FuzzRun::FuzzRun(const FuzzCase& fuzz_case)
     : case_(fuzz_case),
       random_(fuzz_case.fabric.seed),
       fabric_(fuzz_case.topology, fuzz_case.fabric),
-      job_(fabric_, fuzz_case.topology.rank_count(), fuzz_case.pipeline, fuzz_case.compile),
-      results_(fuzz_case.messages.size()) {
+      job_(fabric_, fuzz_case.topology.rank_count(), fuzz_case.pipeline, fuzz_case.compile) {
+  number_messages();
   enqueue_messages();
+}
+
+void FuzzRun::number_messages() {
+  std::map<std::pair<Rank, Rank>, std::uint32_t> numbers;
+  for (const FuzzMessage& message : case_.messages) {
+    OperationId id;
+    id.source = static_cast<std::uint16_t>(message.source.value());
+    id.target = static_cast<std::uint16_t>(message.target.value());
+    id.number = numbers[{message.source, message.target}]++;
+    operations_.push_back(id);
+  }
 }
 
 void FuzzRun::enqueue_messages() {
@@ -35,10 +46,16 @@ void FuzzRun::enqueue_messages() {
   while (!open_.empty()) flush(open_.begin()->first);
 }
 
+/// Both ends number the messages of a pair in the order of their calls, so a rank has one group
+/// open at most.
+
 void FuzzRun::add(StreamKey key, std::size_t message, bool sends, bool joins) {
-  if (!joins && open_.contains(key)) flush(key);
-  std::shared_ptr<Group>& group = open_[key];
+  const auto open = open_.find(key.first);
+  if (open != open_.end() && !(joins && open->second->stream == key.second)) flush(key.first);
+  std::shared_ptr<Group>& group = open_[key.first];
   if (group == nullptr) group = std::make_shared<Group>();
+  group->rank = key.first;
+  group->stream = key.second;
   // Groups of a stream reuse their buffers, as a training step does.
   std::vector<BufferHandle>& buffers = buffers_[key];
   if (buffers.size() == group->parts.size()) {
@@ -65,10 +82,10 @@ void FuzzRun::enqueue_noise(StreamKey key) {
   }
 }
 
-void FuzzRun::flush(StreamKey key) {
-  const auto [rank, stream] = key;
-  const std::shared_ptr<Group> group = open_.extract(key).mapped();
-  enqueue_noise(key);
+void FuzzRun::flush(Rank rank) {
+  const std::shared_ptr<Group> group = open_.extract(rank).mapped();
+  const StreamId stream = group->stream;
+  enqueue_noise({rank, stream});
   fabric_.enqueue_callback(rank, stream, [this, group] { before(*group); });
   Communicator& communicator = job_.communicator(rank);
   communicator.group_begin(stream);
@@ -81,10 +98,7 @@ void FuzzRun::flush(StreamKey key) {
     }
   }
   group->work = communicator.group_end();
-  for (const Part& part : group->parts) {
-    Result& result = results_[part.message];
-    (part.sends ? result.source : result.target) = group->work;
-  }
+  groups_.push_back(group);
   fabric_.enqueue_callback(rank, stream, [this, group] { after(*group); });
   if (random_.chance(0.3)) events_[rank].push_back(fabric_.enqueue_record_event(rank, stream));
 }
@@ -132,12 +146,11 @@ std::string FuzzRun::check_all_ok(RunEnd end) const {
     return fmt::format("did not end (reason {}) after {} steps", static_cast<int>(end),
                        fabric_.steps());
   }
-  for (std::size_t i = 0; i < results_.size(); ++i) {
-    for (const auto& work : {results_[i].source, results_[i].target}) {
-      const auto status = work->status();
-      if (!status) return fmt::format("message {} did not end", i);
-      if (!status->ok()) return fmt::format("message {}: {}", i, to_string(*status));
-    }
+  for (const auto& group : groups_) {
+    const std::size_t first = group->parts.front().message;
+    const auto status = group->work->status();
+    if (!status) return fmt::format("message {} did not end on rank {}", first, group->rank);
+    if (!status->ok()) return fmt::format("message {}: {}", first, to_string(*status));
   }
   if (!fabric_.streams_drained()) return "a stream is stuck";
   if (!job_.quiescent()) return "a proxy is not quiescent";

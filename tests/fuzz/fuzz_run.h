@@ -28,31 +28,32 @@ class FuzzRun {
   /// What is wrong after a run in which nothing may fail; empty when all is well.
   [[nodiscard]] std::string check_all_ok(RunEnd end) const;
 
-  /// How each message ended at its two ends; nothing if it did not.
-  struct Result {
-    std::shared_ptr<Work> source;
-    std::shared_ptr<Work> target;
-  };
-  [[nodiscard]] const std::vector<Result>& results() const { return results_; }
-  /// What the streams found wrong.
-  [[nodiscard]] const std::string& found() const { return found_; }
-
- private:
   struct Part {
     std::size_t message = 0;
     bool sends = false;
     Region region;
   };
-  /// Messages that share a gate.
+  /// Messages of one rank that share a gate, hence a status.
   struct Group {
+    Rank rank;
+    StreamId stream;
     std::vector<Part> parts;
     std::shared_ptr<Work> work;
   };
+  [[nodiscard]] const std::vector<std::shared_ptr<Group>>& groups() const { return groups_; }
+  [[nodiscard]] OperationId operation_of(std::size_t message) const {
+    return operations_.at(message);
+  }
+  /// What the streams found wrong.
+  [[nodiscard]] const std::string& found() const { return found_; }
+
+ private:
   using StreamKey = std::pair<Rank, StreamId>;
 
+  void number_messages();
   void enqueue_messages();
   void add(StreamKey key, std::size_t message, bool sends, bool joins);
-  void flush(StreamKey key);
+  void flush(Rank rank);
   void enqueue_noise(StreamKey key);
   void before(const Group& group);
   void after(const Group& group);
@@ -62,10 +63,11 @@ class FuzzRun {
   Random random_;
   IdealFabric fabric_;
   Job job_;
-  std::map<StreamKey, std::shared_ptr<Group>> open_;
+  std::map<Rank, std::shared_ptr<Group>> open_;
   std::map<StreamKey, std::vector<BufferHandle>> buffers_;
   std::map<Rank, std::vector<EventId>> events_;
-  std::vector<Result> results_;
+  std::vector<std::shared_ptr<Group>> groups_;
+  std::vector<OperationId> operations_;
   std::string found_;
 };
 

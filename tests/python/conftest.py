@@ -24,6 +24,7 @@ def make_row(
     rails: int = 1,
     chunk_bytes: int = 2 * MIB,
     pipelining: str = "on",
+    warmup: int = 1,
 ) -> Row:
     share = busbw_gb_per_s / (PORT_GB_PER_S[pair] * rails)
     return Row(
@@ -46,6 +47,7 @@ def make_row(
         rails=rails,
         chunk_bytes=chunk_bytes,
         pipelining=pipelining,
+        warmup=warmup,
     )
 
 

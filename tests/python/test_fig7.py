@@ -42,6 +42,9 @@ def _rows() -> list[Row]:
         for network in ("fluid", "cm02")
         for size in sizes
     ]
+    for size in sizes:
+        busbw = 0.5 * _busbw("intra", "hoccl", size)
+        rows.append(make_row("intra", "hoccl", size, busbw, "first-use", warmup=0))
     for pair in ("intra", "inter"):
         for state, factor in (("on", 1.0), ("off", 0.7)):
             busbw = factor * RULES[pair, "hoccl"][0]
@@ -93,6 +96,9 @@ def test_each_number_follows_from_the_rows(config: FigureConfig) -> None:
         ("p2p-intra", "nccl_8sm_busbw"): nccl,
         ("p2p-inter", "hoccl_busbw"): _busbw("inter", "hoccl", GIB),
         ("small", "ratio_to_best_nccl_intra"): _busbw("intra", "hoccl", 2 * MIB)
+        / _busbw("intra", "nccl:8sm", 2 * MIB),
+        ("small", "ratio_to_best_nccl_intra_first_use"): 0.5
+        * _busbw("intra", "hoccl", 2 * MIB)
         / _busbw("intra", "nccl:8sm", 2 * MIB),
         ("small", "ratio_to_best_nccl_inter"): _busbw("inter", "hoccl", 2 * MIB)
         / _busbw("inter", "nccl:8sm", 2 * MIB),

@@ -30,6 +30,7 @@ class DmaTransfer {
   void set_failing() { failing_ = true; }
   [[nodiscard]] bool failing() const { return failing_; }
   [[nodiscard]] bool cancelled() const { return cancelled_; }
+  [[nodiscard]] const OperationId& operation() const { return accessor_.tag.operation; }
   [[nodiscard]] Ticket ticket() const { return accessor_.ticket; }
   [[nodiscard]] Bytes size() const { return source_.size; }
 

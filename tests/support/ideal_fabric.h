@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -57,8 +59,13 @@ class IdealFabric final : public Fabric {
   /// Every stream of a living rank has done all that was enqueued.
   [[nodiscard]] bool streams_drained() const;
   [[nodiscard]] bool stream_drained(Rank rank, StreamId stream) const;
-  /// Names something still in flight or a slot with unread bytes; empty after a clean run.
+  /// Names something still in flight or (where slots must be read) a slot with unread bytes; empty
+  /// after a clean run.
   [[nodiscard]] std::string unfinished() const { return world_.memory.unfinished(); }
+  /// Operations of which a copy or write ended with an error.
+  [[nodiscard]] const std::set<OperationId>& failed_operations() const {
+    return world_.failed_operations;
+  }
   /// Times any proxy was stepped.
   [[nodiscard]] std::int64_t steps() const { return steps_; }
 

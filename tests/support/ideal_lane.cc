@@ -99,7 +99,9 @@ void IdealLane::end(const Copies& batch) {
     }
   }
   for (const auto& copy : batch) {
-    if (copy->failing()) report(copy->ticket(), Outcome::kError);
+    if (!copy->failing()) continue;
+    world_.failed_operations.insert(copy->operation());
+    report(copy->ticket(), Outcome::kError);
   }
   if (!batch.back()->failing()) report(batch.back()->ticket(), Outcome::kOk);
 }

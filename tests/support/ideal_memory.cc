@@ -195,6 +195,7 @@ std::string IdealMemory::unfinished() const {
         return fmt::format("{} is still in flight on buffer {} of rank {}",
                            to_string(buffer.accesses.front().accessor), id, owner);
       }
+      if (!options_.slots_are_read) continue;
       const auto unread =
           std::ranges::find_if(buffer.slots, [](const Slot& slot) { return slot.reads_left > 0; });
       if (unread != buffer.slots.end()) {

@@ -61,7 +61,7 @@ class IdealMemory {
   void consumed(const Region& region);
 
   void reset_written(BufferHandle buffer);
-  /// Names the first access in flight or unread slot, or nothing: a leak at the end of a run.
+  /// Names the first access in flight or unread slot (where slots must be read), or nothing.
   [[nodiscard]] std::string unfinished() const;
 
  private:

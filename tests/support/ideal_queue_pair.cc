@@ -90,6 +90,7 @@ void IdealQueuePair::land(const Write& write) {
 }
 
 void IdealQueuePair::fail(const Write& write) {
+  world_.failed_operations.insert(write.dma->operation());
   report(write.dma->ticket(), Outcome::kError);
   if (!world_.options.faults.flush_queue_pair) return;
   for (const auto& behind : unpolled_) {

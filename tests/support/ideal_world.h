@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "engine/base/random.h"
@@ -33,6 +34,8 @@ struct IdealWorld {
   Random random;
   EventQueue events;
   IdealMemory memory;
+  /// Those of which a copy or write ended with an error.
+  std::set<OperationId> failed_operations;
   std::vector<std::unique_ptr<IdealPort>> ports;  // by rank
   std::unique_ptr<IdealStreams> streams;
 };

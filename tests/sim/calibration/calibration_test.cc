@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <functional>
 #include <set>
 #include <string>
 
@@ -84,8 +85,8 @@ TEST(Calibration, EveryShippedFileIsCompleteAndSourced) {
 
 TEST(Calibration, FittedConstantsNameTheFigureTheyMatch) {
   for (const CalibrationEntry& each : resolve_calibration("h800").entries()) {
-    if (each.kind == ConstantKind::kFitted)
-      EXPECT_THAT(each.source, HasSubstr("Fig. ")) << each.key;
+    if (each.kind != ConstantKind::kFitted) continue;
+    EXPECT_THAT(each.source, HasSubstr("Fig. ")) << each.key;
   }
 }
 

@@ -102,7 +102,10 @@ TEST_F(Gates, TheStatusOfFinishedWorkCanBeQueried) {
   start("h800-1x8");
   constexpr engine::WorkId kWork{3};
   EXPECT_FALSE(port(0).query(kWork).has_value());
-  port(0).finish(kWork, {.cause = engine::Cause::kTimeout, .rank = Rank(2)});
+  engine::Status status;
+  status.cause = engine::Cause::kTimeout;
+  status.rank = Rank(2);
+  port(0).finish(kWork, status);
   ASSERT_TRUE(port(0).query(kWork).has_value());
   EXPECT_EQ(port(0).query(kWork)->rank, Rank(2));
   EXPECT_EQ(port(0).finish_time(kWork), constants_.cpu.finish);

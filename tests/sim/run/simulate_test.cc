@@ -1,0 +1,99 @@
+#include "sim/run/simulate.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "engine/base/config_error.h"
+#include "engine/pattern/sendrecv.h"
+#include "sim/run/fork_pool.h"
+#include "sim/run/sweep.h"
+
+namespace hoccl::sim {
+namespace {
+
+using engine::Bytes;
+using engine::Rank;
+using engine::Seconds;
+using namespace engine::literals;
+
+Scenario hoccl_scenario(int target) {
+  Scenario scenario{.topology = engine::preset_topology("h800-2x8"),
+                    .calibration = resolve_calibration("h800")};
+  scenario.target = Rank(target);
+  return scenario;
+}
+
+/// In a process of its own.
+RunResult simulated(const Scenario& scenario, Bytes size) {
+  return simulate_sizes(scenario, std::vector{size}, 1).front();
+}
+
+TEST(Simulate, IntraNodeMovesEveryByteOnceOverNvlink) {
+  const RunResult result = simulated(hoccl_scenario(1), 100_MiB + 1_B);
+  EXPECT_EQ(result.link_bytes, (LinkBytes{.nvlink = 100_MiB + 1_B, .nic = {}, .pcie = {}}));
+  EXPECT_EQ(result.sms, 0);
+}
+
+TEST(Simulate, InterNodeCrossesNvlinkOnBothSidesOfTheWire) {
+  // Paper §4: staging adds NVLink traffic on both sides of each RDMA transfer.
+  const RunResult result = simulated(hoccl_scenario(8), 100_MiB + 1_B);
+  EXPECT_EQ(result.link_bytes,
+            (LinkBytes{.nvlink = 2 * (100_MiB + 1_B), .nic = 100_MiB + 1_B, .pcie = {}}));
+}
+
+TEST(Simulate, MeanOfSeveralIterationsIsThatOfOne) {
+  Scenario scenario = hoccl_scenario(8);
+  const Seconds one = simulated(scenario, 32_MiB).time;
+  scenario.iterations = 4;
+  const RunResult four = simulated(scenario, 32_MiB);
+  EXPECT_NEAR(four.time / one, 1.0, 1e-6);
+  EXPECT_EQ(four.link_bytes.nic, 32_MiB);
+}
+
+TEST(Simulate, SavedPlanTakesTheTimeOfThePatternItCameFrom) {
+  Scenario scenario = hoccl_scenario(8);
+  scenario.compile.rails = 4;
+  const Seconds compiled = simulated(scenario, 64_MiB).time;
+  scenario.plan = engine::compile(engine::send_recv(16, Rank(0), Rank(8), 64_MiB),
+                                  scenario.topology, scenario.compile);
+  EXPECT_NEAR(simulated(scenario, 64_MiB).time / compiled, 1.0, 1e-4);
+}
+
+TEST(Simulate, UnpipelinedChunksTakeTurnsEndToEnd) {
+  Scenario scenario = hoccl_scenario(8);
+  switch_pipelining_off(scenario);
+  const Bytes chunk = scenario.compile.chunk_size;
+  const auto rates = scenario.calibration.rates(scenario.topology);
+  const Seconds legs = chunk / rates.nvlink + chunk / rates.nic + chunk / rates.nvlink;
+  const std::int64_t chunks = 16;
+  const RunResult result = simulated(scenario, chunk * chunks);
+  // Never faster than the three legs one after the other.
+  EXPECT_GT(result.time, static_cast<double>(chunks) * legs);
+  EXPECT_LT(result.time, 1.5 * static_cast<double>(chunks) * legs);
+}
+
+TEST(Simulate, OperationThatTimesOutIsARunError) {
+  Scenario scenario = hoccl_scenario(8);
+  scenario.pipeline.timeout = Seconds(1e-9);
+  EXPECT_THROW(simulated(scenario, 32_MiB), RunError);
+}
+
+TEST(Scenario, IsCheckedBeforeAnythingIsSimulated) {
+  const std::vector sizes = {1_MiB};
+  EXPECT_NO_THROW(require_runnable(hoccl_scenario(8), sizes));
+  Scenario rails = hoccl_scenario(8);
+  rails.compile.rails = 8;
+  EXPECT_THROW(require_runnable(rails, sizes), engine::ConfigError);
+  Scenario system = hoccl_scenario(8);
+  system.system = "mpi";
+  EXPECT_THROW(require_runnable(system, sizes), engine::ConfigError);
+  Scenario plan = hoccl_scenario(8);
+  plan.system = "nccl:4sm";
+  plan.plan = engine::Plan{};
+  EXPECT_THROW(require_runnable(plan, sizes), engine::ConfigError);
+  EXPECT_THROW(require_runnable(hoccl_scenario(99), sizes), engine::ConfigError);
+}
+
+}  // namespace
+}  // namespace hoccl::sim
