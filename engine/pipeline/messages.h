@@ -30,6 +30,7 @@ enum class MessageKind : std::uint8_t {
   kPulled,         ///< target -> receive stager: I have read these slots
   kDelivered,      ///< source -> target: the whole flow lies in your buffer (direct)
   kFailed,         ///< anyone -> ranks of the operation: it ended with this status
+  kStopped,        ///< source -> target: of this failed operation I write nothing more (direct)
 };
 
 struct SlotReference {
@@ -69,7 +70,7 @@ struct LeaseGrantMessage {
   std::array<SlotReference, kCapacity> slots{};
 };
 
-/// kLeaseCancel, kFlowSent, kDelivered.
+/// kLeaseCancel, kFlowSent, kDelivered, kStopped (for all flows of the operation).
 struct FlowMessage {
   MessageKind kind = MessageKind::kFlowSent;
   std::array<std::uint8_t, 3> reserved{};

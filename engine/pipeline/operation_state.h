@@ -37,6 +37,7 @@ struct TargetFlow {
   const Transfer* transfer = nullptr;
   std::int64_t chunks = 0;
   std::int64_t delivered = 0;
+  bool exposed = false;  ///< direct: the source may be writing into our buffer
   bool done = false;
 };
 

@@ -21,9 +21,6 @@ struct PipelineOptions {
   /// A target announces itself when its stream has reached the operation. Off: as soon as the
   /// operation is submitted, which can deadlock (kept to show that it does).
   bool admission = true;
-  /// Keeps exported and imported buffers for the next operation. Off: every intra-node operation
-  /// exchanges its buffer anew, as the paper reads (§3.3.2: handles exchanged at run time).
-  bool cache_handles = true;
   /// An operation without progress for this long ends with Cause::kTimeout.
   Seconds timeout = Seconds(30.0);
 };

@@ -206,11 +206,9 @@ void P2pExecutor::copy_failed(const CopyJob& job, Lane lane) {
   OperationState& state = is_source ? *job.source_flow->operation : *job.target_flow->operation;
   if (job.request.leg == Leg::kStageIn) return_slot(job.slot);
   if (job.request.leg == Leg::kDeliver) pulled(job.slot);
-  Status status;
-  status.cause = Cause::kCopyError;
-  status.rank = port_.rank();
-  status.peer = is_source ? job.source_flow->transfer->target : job.target_flow->transfer->source;
-  status.operation = state.operation.id;
+  Status status =
+      status_of(state.operation.id, Cause::kCopyError,
+                is_source ? job.source_flow->transfer->target : job.target_flow->transfer->source);
   status.flow = job.request.tag.flow;
   status.chunk = job.request.tag.chunk;
   LinkName link;

@@ -29,6 +29,14 @@ OperationState* P2pExecutor::find(const OperationId& id) {
   return entry == operations_.end() ? nullptr : entry->second.get();
 }
 
+OperationState* P2pExecutor::find_with_zombies(const OperationId& id) {
+  if (OperationState* state = find(id)) return state;
+  const auto zombie = std::find_if(zombies_.begin(), zombies_.end(), [&](const auto& candidate) {
+    return candidate->operation.id == id;
+  });
+  return zombie == zombies_.end() ? nullptr : zombie->get();
+}
+
 void P2pExecutor::add(const Operation& operation) {
   const auto [entry, is_new] =
       operations_.emplace(operation.id, std::make_unique<OperationState>());
@@ -120,6 +128,11 @@ void P2pExecutor::announce(OperationState& state) {
 }
 
 void P2pExecutor::send_ready(OperationState& state, Rank source, bool buffer_exported) {
+  for (TargetFlow& flow : state.targets) {
+    if (flow.transfer->source == source && flow.transfer->route == Route::kDirect) {
+      flow.exposed = true;
+    }
+  }
   ReadyMessage message;
   message.operation = state.operation.id;
   message.exported = buffer_exported ? 1 : 0;
@@ -133,7 +146,7 @@ void P2pExecutor::exported(const BufferExported& done) {
   std::vector<std::pair<OperationId, Rank>> still_waiting;
   for (const auto& [id, source] : std::exchange(waiting_for_export_, {})) {
     OperationState* state = find(id);
-    if (state == nullptr) continue;
+    if (state == nullptr || state->failed) continue;
     if (state->operation.receive_buffer.buffer != done.buffer) {
       still_waiting.emplace_back(id, source);
     } else if (done.ok) {
@@ -152,7 +165,7 @@ void P2pExecutor::exported(const BufferExported& done) {
     }
   }
   waiting_for_export_.insert(waiting_for_export_.end(), still_waiting.begin(), still_waiting.end());
-  if (!done.ok || !options_.cache_handles) exports_.erase(done.buffer);
+  if (!done.ok) exports_.erase(done.buffer);
 }
 
 void P2pExecutor::ready(Rank target, const ReadyMessage& message) {
@@ -220,7 +233,7 @@ void P2pExecutor::imported(const BufferImported& done) {
       fail(*state, status, link, port_.rank());
     }
   }
-  if (!done.ok || !options_.cache_handles) imports_.erase(done.buffer);
+  if (!done.ok) imports_.erase(done.buffer);
 }
 
 void P2pExecutor::request_lease(SourceFlow& flow) {
@@ -285,14 +298,19 @@ void P2pExecutor::queue_delivery(OperationState& state, const Descriptor& descri
 }
 
 void P2pExecutor::delivered(const FlowMessage& message) {
-  OperationState* state = find(message.operation);
-  if (state == nullptr || state->failed) return;
+  OperationState* state = find_with_zombies(message.operation);
+  if (state == nullptr) return;
   TargetFlow* flow = find_flow(state->targets, message.flow);
   HOCCL_CHECK(flow != nullptr && !flow->done, "operation {} flow {} was delivered twice",
               message.operation, message.flow);
+  flow->exposed = false;
   flow->delivered = flow->chunks;
   flow->done = true;
-  flow_done(*state);
+  if (state->failed) {
+    end_if_over(*state);
+  } else {
+    flow_done(*state);
+  }
 }
 
 void P2pExecutor::flow_done(OperationState& state) {

@@ -36,6 +36,7 @@ class P2pExecutor {
   void landed(const Descriptor& descriptor);
   void delivered(const FlowMessage& message);
   void failed(Rank reporter, const FailedMessage& message);
+  void stopped(Rank source, const FlowMessage& message);
   void exported(const BufferExported& done);
   void imported(const BufferImported& done);
   void copied(const CopiesDone& done);
@@ -44,8 +45,10 @@ class P2pExecutor {
 
   /// Posts copies as far as the quantum allows: deliver before stage-in before direct.
   void act();
-  /// Ends operations without progress; returns when it must look again.
-  std::optional<Seconds> watch(Seconds now);
+  /// Ends operations without progress.
+  void end_overdue(Seconds now);
+  /// When end_overdue() may have something to do.
+  [[nodiscard]] std::optional<Seconds> next_deadline() const;
 
   [[nodiscard]] bool quiescent() const;
 
@@ -73,6 +76,7 @@ class P2pExecutor {
 
   // p2p_executor.cc
   OperationState* find(const OperationId& id);
+  OperationState* find_with_zombies(const OperationId& id);
   void build_flows(OperationState& state);
   void announce(OperationState& state);
   void send_ready(OperationState& state, Rank source, bool buffer_exported);
@@ -95,9 +99,12 @@ class P2pExecutor {
   void pulled(const SlotReference& slot);
 
   // p2p_failures.cc
+  [[nodiscard]] Status status_of(const OperationId& id, Cause cause, Rank peer) const;
   void fail(OperationState& state, const Status& status, const LinkName& link, Rank reporter);
   void notify_peers(const OperationState& state, const LinkName& link, Rank reporter);
   void send_failed(Rank peer, const Status& status, const LinkName& link);
+  void send_stopped(const OperationId& operation, Rank target);
+  void close_exposure(Rank source);
   void drop_source(SourceFlow& flow);
   void drop_waiting_copies(OperationState& state);
   void end_if_over(OperationState& state);

@@ -11,10 +11,22 @@
 
 namespace hoccl::engine {
 
+Status P2pExecutor::status_of(const OperationId& id, Cause cause, Rank peer) const {
+  Status status;
+  status.cause = cause;
+  status.rank = port_.rank();
+  status.peer = peer;
+  status.operation = id;
+  return status;
+}
+
 /// `reporter` is the rank the news came from (this one if it is our own): it needs no notice.
 void P2pExecutor::fail(OperationState& state, const Status& status, const LinkName& link,
                        Rank reporter) {
-  if (state.failed) return;
+  if (state.failed) {
+    end_if_over(state);  // this may have been its last copy
+    return;
+  }
   state.failed = true;
   state.status = status;
   state.status.link = to_string(link);
@@ -59,8 +71,46 @@ void P2pExecutor::failed(Rank reporter, const FailedMessage& message) {
   if (OperationState* state = find(message.operation)) {
     fail(*state, status, message.link, reporter);
   } else {
+    // The reporter may wait for our last write into its buffer. A zombie tells it when it ends.
+    if (find_with_zombies(message.operation) == nullptr) send_stopped(message.operation, reporter);
     // Not submitted here yet: it fails then. (If it has ended already, nobody asks again.)
     failed_.try_emplace(message.operation, status, message.link);
+  }
+}
+
+void P2pExecutor::send_stopped(const OperationId& operation, Rank target) {
+  FlowMessage message;
+  message.kind = MessageKind::kStopped;
+  message.operation = operation;
+  port_.post_message(target, pack(message));
+}
+
+void P2pExecutor::stopped(Rank source, const FlowMessage& message) {
+  OperationState* state = find_with_zombies(message.operation);
+  if (state == nullptr || !state->failed) return;
+  for (TargetFlow& flow : state->targets) {
+    if (flow.transfer->source == source) flow.exposed = false;
+  }
+  end_if_over(*state);
+}
+
+/// A lost source touches no memory any more.
+void P2pExecutor::close_exposure(Rank source) {
+  std::vector<OperationId> affected;
+  const auto close = [&](OperationState& state) {
+    for (TargetFlow& flow : state.targets) {
+      if (!flow.exposed || flow.transfer->source != source) continue;
+      flow.exposed = false;
+      if (affected.empty() || affected.back() != state.operation.id) {
+        affected.push_back(state.operation.id);
+      }
+    }
+  };
+  for (const auto& [id, state] : operations_) close(*state);
+  for (const auto& zombie : zombies_) close(*zombie);
+  for (const OperationId& id : affected) {
+    OperationState* state = find_with_zombies(id);
+    if (state != nullptr && state->failed) end_if_over(*state);
   }
 }
 
@@ -97,15 +147,25 @@ void P2pExecutor::drop_waiting_copies(OperationState& state) {
   }
 }
 
-/// Ends the operation when nothing of it is left to do. A failed one first waits for its copies,
-/// because they still touch the user's buffers. Erases `state`.
+/// Ends the operation when nothing of it is left to do. A failed one first waits until no copy of
+/// ours or of a direct source can touch the user's buffers any more. Erases `state`.
 void P2pExecutor::end_if_over(OperationState& state) {
-  const bool over =
-      state.failed ? state.copies_in_flight == 0 : state.started && state.unfinished_flows == 0;
+  const bool exposed = std::any_of(state.targets.begin(), state.targets.end(),
+                                   [](const TargetFlow& flow) { return flow.exposed; });
+  const bool over = state.failed ? state.copies_in_flight == 0 && !exposed
+                                 : state.started && state.unfinished_flows == 0;
   if (!over) return;
+  if (state.failed) {
+    std::set<Rank> targets;
+    for (const SourceFlow& flow : state.sources) {
+      if (flow.transfer->route == Route::kDirect) targets.insert(flow.transfer->target);
+    }
+    for (const Rank target : targets) send_stopped(state.operation.id, target);
+  }
   const OperationId id = state.operation.id;
   const Status status = state.status;
-  if (operations_.erase(id) != 0) {
+  if (find(id) == &state) {
+    operations_.erase(id);
     ended_(id, status);
     return;
   }
@@ -177,6 +237,7 @@ void P2pExecutor::locate(const OperationState& state, Rank suspect, Status& stat
 
 void P2pExecutor::peer_lost(Rank peer) {
   lost_.insert(peer);
+  close_exposure(peer);
   std::vector<OperationId> victims;
   for (const auto& [id, state] : operations_) {
     if (!state->failed && involves(*state, peer)) victims.push_back(id);
@@ -209,34 +270,36 @@ void P2pExecutor::time_out(OperationState& state) {
   fail(state, status, link, port_.rank());
 }
 
-std::optional<Seconds> P2pExecutor::watch(Seconds now) {
+std::optional<Seconds> P2pExecutor::next_deadline() const {
   std::optional<Seconds> next;
-  std::vector<OperationId> overdue;
   for (const auto& [id, state] : operations_) {
     if (!state->started && !state->failed) continue;  // waits for its stream, not for a peer
     const Seconds deadline = state->last_progress + options_.timeout;
-    if (deadline <= now) {
-      overdue.push_back(id);
-    } else if (!next || deadline < *next) {
-      next = deadline;
-    }
+    if (!next || deadline < *next) next = deadline;
+  }
+  return next;
+}
+
+void P2pExecutor::end_overdue(Seconds now) {
+  std::vector<OperationId> overdue;
+  for (const auto& [id, state] : operations_) {
+    if (!state->started && !state->failed) continue;
+    if (state->last_progress + options_.timeout <= now) overdue.push_back(id);
   }
   for (const OperationId& id : overdue) {
     OperationState* state = find(id);
     if (state == nullptr) continue;
     if (!state->failed) {
       time_out(*state);
-      if (find(id) != nullptr)
-        next = std::min(next.value_or(now + options_.timeout), now + options_.timeout);
       continue;
     }
-    // Its copies never ended. Report it, but keep what the engine may still refer to.
+    // Copies never ended, or a silent source may still write. Report it, but keep what the engine
+    // may still refer to.
     auto node = operations_.extract(id);
     const Status status = node.mapped()->status;
     zombies_.push_back(std::move(node.mapped()));
     ended_(id, status);
   }
-  return next;
 }
 
 bool P2pExecutor::quiescent() const {

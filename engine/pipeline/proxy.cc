@@ -98,6 +98,8 @@ void Proxy::Impl::dispatch(Rank source, const Message& message) {
       return executor.delivered(unpack<FlowMessage>(message));
     case MessageKind::kFailed:
       return executor.failed(source, unpack<FailedMessage>(message));
+    case MessageKind::kStopped:
+      return executor.stopped(source, unpack<FlowMessage>(message));
   }
   HOCCL_CHECK(false, "message of unknown kind {} from rank {}", static_cast<int>(kind_of(message)),
               source);
@@ -116,12 +118,13 @@ std::optional<Seconds> Proxy::step() {
                  impl_->completions[i]);
     }
   }
-  const std::optional<Seconds> deadline = impl_->executor.watch(impl_->port.now());
+  impl_->executor.end_overdue(impl_->port.now());
   impl_->streams.act();
   impl_->receive_stager.act();
   impl_->send_stager.act();
   impl_->executor.act();
-  return deadline;
+  // Asked last: what has just been started must be watched, too.
+  return impl_->executor.next_deadline();
 }
 
 bool Proxy::quiescent() const {

@@ -81,6 +81,8 @@ void ReceiveStager::release(Pool& pool, std::uint16_t index, ReceiveEvent event)
 
 void ReceiveStager::arrived(const Arrived& arrival) {
   const Topology& topology = port_.topology();
+  // Its slots were taken back when it was lost, and may be promised to others by now.
+  if (lost_.contains(topology.host_of(topology.place_of(arrival.remote_nic)))) return;
   const PlaceId place = topology.place_of(arrival.local_nic);
   Pool& pool = pool_of(place);
   const Descriptor& descriptor = arrival.descriptor;
@@ -98,6 +100,11 @@ void ReceiveStager::arrived(const Arrived& arrival) {
   HOCCL_CHECK(!slot.waiting_for.empty(), "operation {} flow {} chunk {} has no local target",
               descriptor.operation, descriptor.flow, descriptor.chunk);
   slot.state = advance(slot.state, ReceiveEvent::kAnnounce);
+  std::erase_if(slot.waiting_for, [this](Rank target) { return lost_.contains(target); });
+  if (slot.waiting_for.empty()) {
+    release(pool, descriptor.slot, ReceiveEvent::kRevoke);
+    return;
+  }
   Descriptor landed = descriptor;
   landed.kind = static_cast<std::uint8_t>(MessageKind::kLanded);
   for (const Rank target : slot.waiting_for) port_.post_message(target, pack(landed));
@@ -150,6 +157,7 @@ void ReceiveStager::send_credit(Demand& demand) {
 }
 
 void ReceiveStager::peer_lost(Rank peer) {
+  lost_.insert(peer);
   for (auto& [nics, demand] : demands_) {
     if (demand.send_host != peer) continue;
     if (demand.wanted > 0) std::erase(demand.pool->turns, &demand);

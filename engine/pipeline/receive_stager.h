@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "engine/fabric.h"
@@ -67,6 +68,7 @@ class ReceiveStager {
   std::map<PlaceId, Pool> pools_;
   std::map<std::pair<NicId, NicId>, Demand> demands_;
   std::vector<Demand*> crediting_;
+  std::set<Rank> lost_;
 };
 
 }  // namespace hoccl::engine

@@ -12,7 +12,7 @@ QueuePair::QueuePair(Clock& clock, Network& network, const QueuePairParameters& 
 void QueuePair::post(const Write& write) {
   queue_.push_back(write);
   if (in_error_) {
-    flush_if_ready();
+    schedule_flush();
   } else if (stage_ == Stage::kIdle) {
     begin_next();
   }
@@ -66,7 +66,7 @@ void QueuePair::complete() {
   const Callback completed = in_flight_.front().completed;
   in_flight_.pop_front();
   --arrived_count_;
-  if (in_error_) flush_if_ready();
+  if (in_error_) schedule_flush();
   completed();
 }
 
@@ -83,7 +83,7 @@ void QueuePair::fail() {
       if (!network_.cancel(flow_)) {
         // The bytes left at this very instant: transfer_ended() follows, before the flush.
         in_error_ = true;
-        flush_if_ready();
+        schedule_flush();
         return;
       }
       break;
@@ -95,18 +95,18 @@ void QueuePair::break_connection() {
   in_error_ = true;
   if (stage_ != Stage::kIdle) observe(true);
   stage_ = Stage::kIdle;
-  flush_if_ready();
+  schedule_flush();
 }
 
-void QueuePair::flush_if_ready() {
-  if (flush_scheduled_ || queue_.empty() || !in_flight_.empty()) return;
+void QueuePair::schedule_flush() {
+  if (flush_scheduled_ || queue_.empty()) return;
   flush_scheduled_ = true;
   clock_.after(Seconds(0.0), Callback::to<&QueuePair::flush>(*this));
 }
 
 void QueuePair::flush() {
   flush_scheduled_ = false;
-  if (!in_flight_.empty()) return;  // complete() comes back here
+  if (!in_flight_.empty()) return;  // complete() schedules it again
   std::deque<Write> failed;
   failed.swap(queue_);
   for (const Write& write : failed) write.failed();

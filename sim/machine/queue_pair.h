@@ -84,7 +84,7 @@ class QueuePair {
   void complete();
   /// Goes into error; the queued writes fail once the earlier ones have completed.
   void break_connection();
-  void flush_if_ready();
+  void schedule_flush();
   void flush();
   void observe(bool failed);
 

@@ -12,7 +12,28 @@ NcclNetworkPipe::NcclNetworkPipe(const NcclEnvironment& environment, const Ends&
       ends_(ends),
       route_(environment.wire_route(ends.source_nic, ends.target_nic)),
       queue_pair_(environment.clock, environment.network, environment.queue_pair),
-      announced_slots_(environment.constants.fifo_slots) {}
+      announced_slots_(environment.constants.fifo_slots) {
+  if (environment.trace != nullptr) queue_pair_.set_observer(this);
+}
+
+void NcclNetworkPipe::written(const WriteInterval& interval) {
+  engine::TraceEvent event{
+      .begin = interval.begin,
+      .end = interval.end,
+      .track = {ends_.source, engine::TrackKind::kNicSend, ends_.source_nic.value()},
+      .name = "wire",
+      .flow = {},
+      .chunk = -1,
+      .size = interval.size,
+      .operation = {},
+  };
+  environment_.trace->record(event);
+  // At the other end the same bytes pass one latency later, and the overhead is not seen.
+  event.begin += environment_.queue_pair.message_overhead + environment_.queue_pair.one_way_latency;
+  event.end += environment_.queue_pair.one_way_latency;
+  event.track = {ends_.target, engine::TrackKind::kNicReceive, ends_.target_nic.value()};
+  environment_.trace->record(event);
+}
 
 void NcclNetworkPipe::on_written(Bytes size) {
   written_.push_back(size);

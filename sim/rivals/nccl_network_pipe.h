@@ -14,12 +14,13 @@ namespace hoccl::sim {
 /// Between nodes (NCCL 2.30, src/transport/net.cc): the sender's SM copies into a FIFO in its own
 /// GPU's memory, its CPU proxy posts one RDMA write per step once the receiver has announced a free
 /// slot, the receiver's proxy passes the arrival to its SM, which copies out of the FIFO there.
-class NcclNetworkPipe : public NcclPipe {
+class NcclNetworkPipe : public NcclPipe, private WriteObserver {
  public:
   struct Ends {
     engine::NicId source_nic;
     engine::NicId target_nic;
     engine::Rank source;
+    engine::Rank target;
     CpuClock& source_proxy;
     CpuClock& target_proxy;
     engine::Seconds& submit_time;  ///< the source proxy's share spent on posting
@@ -31,6 +32,7 @@ class NcclNetworkPipe : public NcclPipe {
  private:
   void on_written(engine::Bytes size) override;
   void on_drained() override;
+  void written(const WriteInterval& interval) override;
 
   // Source side.
   void step_seen();

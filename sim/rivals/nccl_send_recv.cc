@@ -42,6 +42,8 @@ struct NcclSendRecv::Launch : NcclWork {
 
   NcclKernel kernel;
   GpuStream& stream;
+  engine::StreamId stream_id;
+  engine::Seconds begin{0.0};  ///< when the stream was given to it
   bool stream_is_there = false;
   bool begun = false;
 };
@@ -81,6 +83,7 @@ NcclPipe& NcclJob::pipe(Rank source, Rank target, int channel) {
         environment_, NcclNetworkPipe::Ends{.source_nic = topology.nics_of(from).front(),
                                             .target_nic = topology.nics_of(to).front(),
                                             .source = source,
+                                            .target = target,
                                             .source_proxy = proxies_[source.index()],
                                             .target_proxy = proxies_[target.index()],
                                             .submit_time = submit_times_[source.index()]});
@@ -108,6 +111,7 @@ std::shared_ptr<engine::Work> NcclSendRecv::enqueue(std::span<const SendRecvRequ
     HOCCL_CHECK(request.peer != rank_, "rank {} sends to itself", rank_);
     job_.add_parts(launch->kernel, rank_, request);
   }
+  launch->stream_id = stream;
   launches_.push_back(launch);
   const std::uint64_t number = first_launch_ + launches_.size() - 1;
   const engine::Seconds launched =
@@ -130,6 +134,7 @@ void NcclSendRecv::stream_arrived(std::uint64_t launch) {
 void NcclSendRecv::begin_front() {
   if (launches_.empty() || !launches_.front()->stream_is_there || launches_.front()->begun) return;
   launches_.front()->begun = true;
+  launches_.front()->begin = job_.environment_.clock.now();
   job_.environment_.clock.after(job_.environment_.constants.kernel_start,
                                 Callback::to<&NcclSendRecv::start_front>(*this));
 }
@@ -138,11 +143,26 @@ void NcclSendRecv::start_front() {
   launches_.front()->kernel.start(Callback::to<&NcclSendRecv::front_ended>(*this));
 }
 
+void NcclSendRecv::record(const Launch& launch) const {
+  if (job_.environment_.trace == nullptr) return;
+  job_.environment_.trace->record({
+      .begin = launch.begin,
+      .end = job_.environment_.clock.now(),
+      .track = {rank_, engine::TrackKind::kStream, launch.stream_id.value()},
+      .name = "nccl_kernel",
+      .flow = {},
+      .chunk = -1,
+      .size = {},
+      .operation = {},
+  });
+}
+
 void NcclSendRecv::front_ended() {
   last_ended_ = launches_.front();
   last_ended_->set_ended();
   launches_.pop_front();
   ++first_launch_;
+  record(*last_ended_);
   last_ended_->stream.release();
   begin_front();
 }

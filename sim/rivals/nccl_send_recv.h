@@ -69,6 +69,7 @@ class NcclSendRecv : public engine::CollectiveSystem {
   void begin_front();
   void start_front();
   void front_ended();
+  void record(const Launch& launch) const;
 
   NcclJob& job_;
   engine::Rank rank_;

@@ -111,6 +111,15 @@ class Output(ProgramTest):
             self.assertEqual(names.count(leg), count, leg)
         self.assertTrue(all(event["ts"] >= 0 for event in events if "ts" in event))
 
+    def test_trace_of_nccl_shows_kernels_channels_and_nics(self) -> None:
+        self.succeed(*ONE_SIZE, "--system", "nccl:8sm", "--trace", "trace.json")
+        events = json.loads(self.read("trace.json"))["traceEvents"]
+        names = [event["name"] for event in events if event["ph"] == "X"]
+        steps = (16 << 20) // (128 << 10)
+        expected = {"nccl_kernel": 2, "sm_send": steps, "sm_receive": steps, "wire": 2 * steps}
+        for name, count in expected.items():
+            self.assertEqual(names.count(name), count, name)
+
     def test_set_changes_one_constant(self) -> None:
         row = self.rows("sim", "-b", "1GiB", "--set", "nvlink.efficiency=0.5")[0]
         self.assertLess(float(row["algbw_gb_per_s"]), 100.0)

@@ -1,67 +1,16 @@
+// Copies, writes and messages of a port.
+
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <set>
 
-#include "engine/pipeline/command.h"
 #include "tests/fabric/conformance.h"
 
 namespace hoccl::engine {
-
-std::vector<Completion> PortConformance::drain(int rank) {
-  std::vector<Completion> all;
-  std::array<Completion, 16> some;
-  while (const std::size_t count = port(rank).poll(some)) {
-    all.insert(all.end(), some.begin(), some.begin() + static_cast<std::ptrdiff_t>(count));
-  }
-  return all;
-}
-
-Region PortConformance::slot(PlaceId place, bool send, int index, Bytes size) {
-  const StagingPlace& staging = port(0).staging(place);
-  return {send ? staging.send_slots : staging.receive_slots, staging.slot_size * index, size};
-}
-
-void PortConformance::stage(int source, PlaceId place, int index, Bytes size,
-                            std::uint64_t message) {
-  const Region buffer{fabric_->allocate(Rank(source), size), Bytes(0), size};
-  fabric_->fill(buffer, message);
-  CopyRequest request;
-  request.source = buffer;
-  request.target = slot(place, true, index, size);
-  request.leg = Leg::kStageIn;
-  port(source).post_copy({CopyClass::kPeer, 0}, request);
-  port(source).flush();
-  run();
-  drain(source);
-}
-
-bool PortConformance::pull(int target, PlaceId place, int index, Bytes size,
-                           std::uint64_t message) {
-  const Region buffer{fabric_->allocate(Rank(target), size), Bytes(0), size};
-  CopyRequest request;
-  request.source = slot(place, false, index, size);
-  request.target = buffer;
-  request.leg = Leg::kDeliver;
-  port(target).post_copy({CopyClass::kPeer, 0}, request);
-  port(target).flush();
-  run();
-  drain(target);
-  return fabric_->holds(buffer, message);
-}
-
-NicId PortConformance::send_nic() const { return topology().nics_of(NodeId(0)).front(); }
-NicId PortConformance::receive_nic() const { return topology().nics_of(NodeId(1)).front(); }
-PlaceId PortConformance::send_place() const { return topology().place_of(send_nic()); }
-PlaceId PortConformance::receive_place() const { return topology().place_of(receive_nic()); }
-int PortConformance::sender() const { return topology().host_of(send_place()).value(); }
-int PortConformance::receiver() const { return topology().host_of(receive_place()).value(); }
-
 namespace {
 
 constexpr Bytes kSize(3000);
 const Lane kPeerLane{CopyClass::kPeer, 0};
-const Gate kGate{0, StreamId(3)};
 
 Message numbered(std::uint8_t number) {
   Message message;
@@ -76,14 +25,6 @@ std::vector<std::uint8_t> numbers(const std::vector<MessageArrived>& messages, i
     EXPECT_EQ(message.message.bytes,
               numbered(std::to_integer<std::uint8_t>(message.message.bytes.front())).bytes);
     result.push_back(std::to_integer<std::uint8_t>(message.message.bytes.front()));
-  }
-  return result;
-}
-
-std::vector<Sequence> reached(const std::vector<GateReached>& completions, Gate gate) {
-  std::vector<Sequence> result;
-  for (const GateReached& completion : completions) {
-    if (completion.gate == gate) result.push_back(completion.sequence);
   }
   return result;
 }
@@ -255,98 +196,6 @@ TEST_P(PortConformance, ARankSendsMessagesToItself) {
   EXPECT_EQ(numbers(told<MessageArrived>(2), 2), (std::vector<std::uint8_t>{1, 2}));
 }
 
-TEST_P(PortConformance, ReachedGatesAreReportedCumulatively) {
-  for (Sequence sequence = 1; sequence <= 5; ++sequence) port(0).enqueue_ready(kGate, sequence);
-  const auto sequences = reached(told<GateReached>(0), kGate);
-  ASSERT_FALSE(sequences.empty());
-  EXPECT_EQ(std::ranges::adjacent_find(sequences, std::greater_equal<>()), sequences.end());
-  EXPECT_EQ(sequences.back(), 5U);
-}
-
-TEST_P(PortConformance, AStreamPassesAGateOnlyWhenItIsOpen) {
-  port(0).enqueue_ready(kGate, 1);
-  port(0).enqueue_wait(kGate, 1);
-  port(0).enqueue_ready(kGate, 2);
-  port(0).enqueue_wait(kGate, 2);
-  port(0).enqueue_ready(kGate, 3);
-  EXPECT_EQ(reached(told<GateReached>(0), kGate), (std::vector<Sequence>{1}));
-  port(0).open_gate(kGate, 1);
-  EXPECT_EQ(reached(told<GateReached>(0), kGate), (std::vector<Sequence>{2}));
-  port(0).open_gate(kGate, 2);
-  EXPECT_EQ(reached(told<GateReached>(0), kGate), (std::vector<Sequence>{3}));
-}
-
-TEST_P(PortConformance, OpeningAGateOpensAllBeforeIt) {
-  port(0).enqueue_wait(kGate, 1);
-  port(0).enqueue_wait(kGate, 2);
-  port(0).enqueue_ready(kGate, 3);
-  EXPECT_TRUE(told<GateReached>(0).empty());
-  port(0).open_gate(kGate, 2);
-  EXPECT_EQ(reached(told<GateReached>(0), kGate), (std::vector<Sequence>{3}));
-}
-
-TEST_P(PortConformance, AGateMayBeOpenedBeforeTheStreamComesThere) {
-  port(0).open_gate(kGate, 1);
-  run();
-  port(0).enqueue_wait(kGate, 1);
-  port(0).enqueue_ready(kGate, 2);
-  EXPECT_EQ(reached(told<GateReached>(0), kGate), (std::vector<Sequence>{2}));
-}
-
-TEST_P(PortConformance, StreamsDoNotWaitForEachOther) {
-  const Gate other{0, StreamId(4)};
-  port(0).enqueue_wait(kGate, 1);
-  port(0).enqueue_ready(kGate, 2);
-  port(0).enqueue_ready(other, 1);
-  port(1).enqueue_ready(kGate, 7);
-  run();
-  const auto completions = drain(0);
-  EXPECT_TRUE(reached(only<GateReached>(completions), kGate).empty());
-  EXPECT_EQ(reached(only<GateReached>(completions), other), (std::vector<Sequence>{1}));
-  EXPECT_EQ(reached(told<GateReached>(1), kGate), (std::vector<Sequence>{7}));
-}
-
-TEST_P(PortConformance, CommunicatorsShareAStreamInOrder) {
-  const Gate other{1, kGate.stream};
-  port(0).enqueue_wait(kGate, 1);
-  port(0).enqueue_ready(other, 1);
-  EXPECT_TRUE(told<GateReached>(0).empty());
-  port(0).open_gate(other, 1);
-  EXPECT_TRUE(told<GateReached>(0).empty());
-  port(0).open_gate(kGate, 1);
-  EXPECT_EQ(reached(told<GateReached>(0), other), (std::vector<Sequence>{1}));
-}
-
-TEST_P(PortConformance, SubmissionsReachTheProxyInOrder) {
-  std::vector<std::shared_ptr<const Command>> commands;
-  for (int i = 0; i < 5; ++i) {
-    commands.push_back(std::make_shared<Command>());
-    port(3).submit(commands.back());
-  }
-  const auto submitted = told<Submitted>(3);
-  ASSERT_EQ(submitted.size(), commands.size());
-  for (std::size_t i = 0; i < commands.size(); ++i) EXPECT_EQ(submitted[i].command, commands[i]);
-}
-
-TEST_P(PortConformance, WorkHasAStatusOnceItIsFinished) {
-  EXPECT_FALSE(port(0).query(WorkId(1)).has_value());
-  Status status;
-  status.cause = Cause::kLinkError;
-  status.peer = Rank(5);
-  status.link = "nic 1 -> nic 5";
-  status.chunk = 12;
-  port(0).finish(WorkId(1), status);
-  port(0).finish(WorkId(2), Status());
-  run();
-  ASSERT_TRUE(port(0).query(WorkId(1)).has_value());
-  EXPECT_EQ(port(0).query(WorkId(1))->cause, Cause::kLinkError);
-  EXPECT_EQ(port(0).query(WorkId(1))->peer, Rank(5));
-  EXPECT_EQ(port(0).query(WorkId(1))->link, "nic 1 -> nic 5");
-  EXPECT_EQ(port(0).query(WorkId(1))->chunk, 12);
-  EXPECT_TRUE(port(0).query(WorkId(2))->ok());
-  EXPECT_FALSE(port(1).query(WorkId(1)).has_value());
-}
-
 TEST_P(PortConformance, AnExportedBufferIsWrittenByItsImporter) {
   const Region target{fabric_->allocate(Rank(1), kSize), Bytes(0), kSize};
   const Region source{fabric_->allocate(Rank(0), kSize), Bytes(0), kSize};
@@ -365,32 +214,6 @@ TEST_P(PortConformance, AnExportedBufferIsWrittenByItsImporter) {
   port(0).flush();
   expect_cumulative(told<CopiesDone>(0), kPeerLane, Ticket(1));
   EXPECT_TRUE(fabric_->holds(target, 77));
-}
-
-std::vector<bool> activity(const std::vector<ForegroundChanged>& changes) {
-  std::vector<bool> result;
-  for (const ForegroundChanged& change : changes) result.push_back(change.active);
-  return result;
-}
-
-TEST_P(PortConformance, ForegroundWorkIsReportedOnItsGpuOnly) {
-  port(0).enqueue_foreground(StreamId(1), true);
-  EXPECT_EQ(activity(told<ForegroundChanged>(0)), (std::vector<bool>{true}));
-  port(0).enqueue_foreground(StreamId(2), true);
-  run();  // streams do not wait for each other
-  port(0).enqueue_foreground(StreamId(1), false);
-  EXPECT_TRUE(told<ForegroundChanged>(0).empty()) << "stream 2 is still busy";
-  port(0).enqueue_foreground(StreamId(2), false);
-  EXPECT_EQ(activity(told<ForegroundChanged>(0)), (std::vector<bool>{false}));
-  EXPECT_TRUE(told<ForegroundChanged>(1).empty());
-}
-
-TEST_P(PortConformance, ForegroundWorkWaitsForItsTurnInTheStream) {
-  port(0).enqueue_wait(kGate, 1);
-  port(0).enqueue_foreground(kGate.stream, true);
-  EXPECT_TRUE(told<ForegroundChanged>(0).empty());
-  port(0).open_gate(kGate, 1);
-  EXPECT_EQ(activity(told<ForegroundChanged>(0)), (std::vector<bool>{true}));
 }
 
 TEST_P(PortConformance, TimeDoesNotRunBackwards) {

@@ -41,6 +41,7 @@ FaultCase draw_fault_case(std::uint64_t seed) {
     faults.dead_dma_finishes = random.chance(0.5);
     // Far below the timeout, or never.
     faults.detection_delay = Seconds(kind == 2 ? 1e-2 * random.uniform() : -1.0);
+    job.reuse_buffers = kind == 2;
   }
   faults.flush_queue_pair = random.chance(0.5);
   job.fabric.time_limit =

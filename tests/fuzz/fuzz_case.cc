@@ -51,7 +51,7 @@ FuzzMessage draw_message(Random& random, const FuzzCase& fuzz_case) {
 
 FuzzCase draw_case(std::uint64_t seed) {
   Random random(seed);
-  FuzzCase result{draw_topology(random), {}, {}, {}, 1, {}};
+  FuzzCase result{draw_topology(random), {}, {}, {}, 1, true, {}};
   const Bytes chunk(random.between(1, 40) * 64);
   result.compile.chunk_size = chunk;
   const Topology& topology = result.topology;

@@ -32,6 +32,9 @@ struct FuzzCase {
   PipelineOptions pipeline;
   CompileOptions compile;
   int streams = 1;
+  /// Groups of a stream use the same buffers, as a training step does. Off where a dead rank may
+  /// write into a buffer for ever, because nobody learns that it has died.
+  bool reuse_buffers = true;
   std::vector<FuzzMessage> messages;
 };
 

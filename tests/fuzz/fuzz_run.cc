@@ -56,8 +56,8 @@ void FuzzRun::add(StreamKey key, std::size_t message, bool sends, bool joins) {
   if (group == nullptr) group = std::make_shared<Group>();
   group->rank = key.first;
   group->stream = key.second;
-  // Groups of a stream reuse their buffers, as a training step does.
   std::vector<BufferHandle>& buffers = buffers_[key];
+  if (!case_.reuse_buffers && group->parts.empty()) buffers.clear();
   if (buffers.size() == group->parts.size()) {
     const auto largest = std::ranges::max_element(case_.messages, {}, &FuzzMessage::size);
     buffers.push_back(fabric_.allocate(key.first, largest->size + kMargin + kMargin));

@@ -3,12 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "engine/pattern/sendrecv.h"
 #include "engine/schedule/compile.h"
+#include "tests/engine/schedule/spoiled_plan.h"
 #include "tests/engine/schedule/topologies.h"
 
 namespace hoccl::engine {
@@ -19,91 +19,11 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr SlotSupply kSlots{.slot_size = 1_MiB, .send_slots = 1, .receive_slots = 1};
-
-/// A good plan to spoil: rank 0 to rank 8 over 1 -> 9 and 2 -> 10, 4 MiB each.
-struct Striped {
-  Topology topology = cluster(2, 8);
-  Pattern pattern = send_recv(16, Rank(0), Rank(8), 8_MiB);
-  Plan plan = compile(pattern, topology,
-                      {.chunk_size = 1_MiB, .rails = 2, .forwarding = Forwarding::kSymmetric});
-
-  [[nodiscard]] std::vector<std::string> violations(const SlotSupply& slots = kSlots) const {
-    return find_violations(plan, &pattern, topology, slots);
-  }
-};
-
-std::vector<std::string> spoiled(const std::function<void(Plan&)>& spoil) {
-  Striped striped;
-  spoil(striped.plan);
-  return striped.violations();
-}
-
 TEST(Verifier, PassesTheGoodPlanWithAndWithoutItsPattern) {
   const Striped striped;
   EXPECT_THAT(striped.violations(), IsEmpty());
   EXPECT_THAT(find_violations(striped.plan, nullptr, striped.topology, kSlots), IsEmpty());
   EXPECT_NO_THROW(verify(striped.plan, &striped.pattern, striped.topology, kSlots));
-}
-
-TEST(Verifier, FindsBytesDeliveredTwice) {
-  EXPECT_THAT(spoiled([](Plan& plan) {
-                plan.transfers[1].source_offset = plan.transfers[1].target_offset = 3_MiB;
-              }),
-              ElementsAre("transfer 1: delivers bytes 3145728 to 4194303 of rank 8 again, after "
-                          "transfer 0",
-                          "after transfer 1: bytes 7340032 to 8388607 from rank 0 to rank 8 are "
-                          "never delivered"));
-}
-
-TEST(Verifier, FindsATransferThatIsThereTwice) {
-  EXPECT_THAT(spoiled([](Plan& plan) {
-                plan.transfers.push_back(plan.transfers[0]);
-                plan.transfers[2].stage = 1;
-              }),
-              ElementsAre("transfer 2: delivers bytes 0 to 4194303 of rank 8 again, after "
-                          "transfer 0"));
-}
-
-TEST(Verifier, FindsGapsBeforeBetweenAndAfter) {
-  EXPECT_THAT(spoiled([](Plan& plan) {
-                Transfer& first = plan.transfers[0];
-                first.source_offset = first.target_offset = 1_MiB;
-                first.size = 2_MiB;
-                plan.transfers[1].size -= 1_B;
-              }),
-              ElementsAre("no transfer: bytes 0 to 1048575 from rank 0 to rank 8 are never "
-                          "delivered",
-                          "after transfer 0: bytes 3145728 to 4194303 from rank 0 to rank 8 are "
-                          "never delivered",
-                          "after transfer 1: bytes 8388607 to 8388607 from rank 0 to rank 8 are "
-                          "never delivered"));
-}
-
-TEST(Verifier, FindsAMissingTransferAlsoWhenItWasTheOnlyOne) {
-  EXPECT_THAT(spoiled([](Plan& plan) { plan.transfers.clear(); }),
-              ElementsAre("no transfer: bytes 0 to 8388607 from rank 0 to rank 8 are never "
-                          "delivered"));
-  Striped striped;
-  striped.plan.transfers.clear();
-  EXPECT_THAT(find_violations(striped.plan, nullptr, striped.topology, kSlots),
-              ElementsAre("no transfer: the 8388608 bytes of the message are never delivered"));
-}
-
-TEST(Verifier, FindsBytesTakenFromTheWrongPlace) {
-  EXPECT_THAT(spoiled([](Plan& plan) { plan.transfers[1].source_offset = 0_B; }),
-              ElementsAre("transfer 1: source offset 0: expected 4194304 for the bytes that belong "
-                          "at target offset 4194304"));
-}
-
-TEST(Verifier, FindsBytesNobodyAskedFor) {
-  EXPECT_THAT(spoiled([](Plan& plan) { plan.transfers[1].size += 1_B; }),
-              Contains("transfer 1: delivers bytes 4194304 to 8388608 of rank 8, more than rank 0 "
-                       "sends it"));
-  EXPECT_THAT(spoiled([](Plan& plan) { plan.transfers[1].target = Rank(11); }),
-              Contains("transfer 1: pattern sendrecv sends nothing from rank 0 to 11"));
-  EXPECT_THAT(spoiled([](Plan& plan) { plan.transfers[0].flow_class = FlowClass::kBackground; }),
-              ElementsAre("transfer 0: is not of the class of its flow from rank 0 to rank 8"));
 }
 
 TEST(Verifier, FindsAnotherPatternOrSizeThanAskedFor) {
@@ -282,31 +202,6 @@ TEST(Verifier, FindsAPlanThatGrowsWithItsSize) {
               }),
               Contains("transfer 1: continues transfer 0 on the same path: expected one transfer, "
                        "whatever the size"));
-}
-
-TEST(Verifier, KnowsThePatternOfALoadedPlanByItsName) {
-  Striped striped;
-  striped.plan.transfers[1].size -= 1_MiB;
-  EXPECT_THAT(find_violations(striped.plan, nullptr, striped.topology, kSlots),
-              ElementsAre("after transfer 1: bytes 7340032 to 8388607 from rank 0 to rank 8 are "
-                          "never delivered"));
-  const Topology topology = cluster(2, 8);
-  Plan ring = compile(send_recv_ring(16, 1_MiB), topology, {.chunk_size = 1_MiB});
-  EXPECT_THAT(find_violations(ring, nullptr, topology, kSlots), IsEmpty());
-  ring.transfers.erase(ring.transfers.begin() + 3);
-  EXPECT_THAT(find_violations(ring, nullptr, topology, kSlots),
-              ElementsAre("no transfer: bytes 0 to 1048575 from rank 3 to rank 4 are never "
-                          "delivered"));
-}
-
-TEST(Verifier, ChecksAPlanOfAnUnknownPatternForConsistency) {
-  Striped striped;
-  striped.plan.pattern = "custom";
-  EXPECT_THAT(find_violations(striped.plan, nullptr, striped.topology, kSlots), IsEmpty());
-  striped.plan.transfers[0].size -= 1_B;
-  EXPECT_THAT(find_violations(striped.plan, nullptr, striped.topology, kSlots),
-              ElementsAre("after transfer 0: bytes 4194303 to 4194303 from rank 0 to rank 8 are "
-                          "never delivered"));
 }
 
 TEST(Verifier, ThrowsOneLineWithTheFirstViolationAndTheNumberOfOthers) {

@@ -34,7 +34,7 @@ class HandDriven : public testing::Test {
     constants_ = calibration_for(*topology_);
     for (const std::string& each : settings) constants_.set(each);
     SimOptions options;
-    options.slots = 4;
+    options.slots = 16;
     options.slot_size = engine::Bytes(64 << 20);
     options.trace = &trace_;
     fabric_ = std::make_unique<SimFabric>(*topology_, constants_, options);

@@ -210,6 +210,26 @@ TEST_P(CopyEngineTest, AnOverlapBeginsWhenTheCopyIsReady) {
   EXPECT_TIME(second, ready + 2_us + kTransfer + 1.5_us);
 }
 
+/// Lane b's second copy stays on the server of its first, whose transfer hides half its setup,
+/// although lane a's server has long been free.
+TEST_P(CopyEngineTest, ALaneKeepsItsServerSoThatASetupIsNeverFree) {
+  CopyEngineParameters parameters = kTypical;
+  parameters.concurrency = 2;
+  parameters.setup_overlap = 0.5;
+  build(parameters);
+  const LaneId a = engine_->add_lane();
+  const LaneId b = engine_->add_lane();
+  Seconds short_end{};
+  std::array<Seconds, 2> ends{};
+  submit(a, {copy(Bytes(1000), short_end)});
+  for (Seconds& end : ends) submit(b, {copy(kSize, end)});
+  clock_.run();
+  const Seconds first_transfer_end =
+      3_us + 2_us + (kSize + Bytes(1000)) / kRate;  // shared at first
+  EXPECT_TIME(ends[0], first_transfer_end + 1.5_us);
+  EXPECT_TIME(ends[1], first_transfer_end + 0.5 * 2_us + kTransfer + 1.5_us);
+}
+
 TEST_P(CopyEngineTest, TwoEnginesIntoOneGpuShareItsPort) {
   const LinkId out_a = link(kRate);
   const LinkId out_b = link(kRate);
