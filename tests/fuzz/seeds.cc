@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +12,9 @@ namespace {
 
 /// Failures after which a run stops: the first says what is wrong, some more how common it is.
 constexpr int kEnoughFailures = 5;
+
+/// How a broken invariant ends the process.
+constexpr std::array kSignals = {SIGABRT, SIGSEGV};
 
 std::uint64_t current_seed = 0;
 
@@ -38,7 +42,7 @@ void for_each_seed(std::uint64_t count, std::uint64_t shard, std::uint64_t shard
     if (first % shards != shard) GTEST_SKIP() << "seed " << first << " is of another shard";
     end = first + 1;
   }
-  std::signal(SIGABRT, print_seed_and_die);
+  for (const int signal : kSignals) std::signal(signal, print_seed_and_die);
   int failures = 0;
   for (std::uint64_t seed = first; seed < end && failures < kEnoughFailures; seed += shards) {
     current_seed = seed;
@@ -47,7 +51,7 @@ void for_each_seed(std::uint64_t count, std::uint64_t shard, std::uint64_t shard
     ADD_FAILURE() << "seed " << seed << " (repeat with HOCCL_FUZZ_SEED=" << seed << "): " << wrong;
     ++failures;
   }
-  std::signal(SIGABRT, SIG_DFL);
+  for (const int signal : kSignals) std::signal(signal, SIG_DFL);
 }
 
 }  // namespace hoccl::engine

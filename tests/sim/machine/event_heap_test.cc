@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "engine/base/random.h"
 
@@ -72,6 +75,32 @@ TEST(EventHeap, APoppedEventCanStillBeCancelled) {
   Callback callback;
   EXPECT_FALSE(heap.take(event, callback));
   EXPECT_FALSE(heap.cancel(event));
+}
+
+TEST(EventHeap, KeepsItsOrderWhenMostEventsAreCancelled) {
+  Random random(11);
+  EventHeap heap;
+  std::vector<EventId> events;
+  std::vector<double> times;
+  for (int i = 0; i < 2000; ++i) {
+    times.push_back(random.uniform());
+    events.push_back(heap.push(times.back(), Callback()));
+  }
+  std::vector<double> kept;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (random.chance(0.8)) {
+      EXPECT_TRUE(heap.cancel(events[i]));
+    } else {
+      kept.push_back(times[i]);
+    }
+  }
+  std::ranges::sort(kept);
+  std::vector<EventHeap::Due> due;
+  for (const double time : kept) {
+    ASSERT_EQ(heap.next_time(), time);
+    heap.pop_due(time, due);
+  }
+  EXPECT_EQ(heap.size(), 0U);
 }
 
 TEST(EventHeap, DoesNotGrowWithCancelledTimeouts) {
