@@ -78,14 +78,16 @@ class P2pExecutor {
   OperationState* find(const OperationId& id);
   OperationState* find_with_zombies(const OperationId& id);
   void build_flows(OperationState& state);
-  void announce(OperationState& state);
-  void send_ready(OperationState& state, Rank source, bool buffer_exported);
   void admit(OperationState& state, Rank target, const ReadyMessage& message);
   void request_lease(SourceFlow& flow);
   void queue_candidate(SourceFlow& flow);
   void queue_delivery(OperationState& state, const Descriptor& descriptor);
   void flow_done(OperationState& state);
   void progress(OperationState& state) { state.last_progress = port_.now(); }
+
+  // buffer_exchange.cc
+  void announce(OperationState& state);
+  void send_ready(OperationState& state, Rank source, bool buffer_exported);
 
   // p2p_copies.cc
   EngineWork& work(CopyClass copy_class, FlowClass flow_class);
@@ -100,6 +102,8 @@ class P2pExecutor {
 
   // p2p_failures.cc
   [[nodiscard]] Status status_of(const OperationId& id, Cause cause, Rank peer) const;
+  void fail_at(OperationState& state, Cause cause, Rank suspect, Rank reporter,
+               LinkName::Kind exchange = LinkName::Kind::kNone);
   void fail(OperationState& state, const Status& status, const LinkName& link, Rank reporter);
   void notify_peers(const OperationState& state, const LinkName& link, Rank reporter);
   void send_failed(Rank peer, const Status& status, const LinkName& link);
@@ -108,8 +112,6 @@ class P2pExecutor {
   void drop_source(SourceFlow& flow);
   void drop_waiting_copies(OperationState& state);
   void end_if_over(OperationState& state);
-  void time_out(OperationState& state);
-  void fail_for_lost(OperationState& state, Rank lost);
   void locate(const OperationState& state, Rank suspect, Status& status, LinkName& link) const;
   [[nodiscard]] bool passes(const Transfer& transfer, Rank rank) const;
   [[nodiscard]] bool involves(const OperationState& state, Rank rank) const;

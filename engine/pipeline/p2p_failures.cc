@@ -20,6 +20,20 @@ Status P2pExecutor::status_of(const OperationId& id, Cause cause, Rank peer) con
   return status;
 }
 
+/// Fails the operation at the chunk it has come to. `suspect`, if any, is the peer to blame; a
+/// buffer exchange that failed is named instead of the chunk's link.
+void P2pExecutor::fail_at(OperationState& state, Cause cause, Rank suspect, Rank reporter,
+                          LinkName::Kind exchange) {
+  Status status = status_of(state.operation.id, cause, suspect);
+  LinkName link;
+  locate(state, suspect, status, link);
+  if (exchange != LinkName::Kind::kNone) {
+    link = LinkName();
+    link.kind = exchange;
+  }
+  fail(state, status, link, reporter);
+}
+
 /// `reporter` is the rank the news came from (this one if it is our own): it needs no notice.
 void P2pExecutor::fail(OperationState& state, const Status& status, const LinkName& link,
                        Rank reporter) {
@@ -180,13 +194,7 @@ void P2pExecutor::abort(std::uint16_t communicator) {
   for (const OperationId& id : victims) {
     OperationState* state = find(id);
     if (state == nullptr) continue;
-    Status status;
-    status.cause = Cause::kAborted;
-    status.rank = port_.rank();
-    status.operation = id;
-    LinkName link;
-    locate(*state, Rank::none(), status, link);
-    fail(*state, status, link, port_.rank());
+    fail_at(*state, Cause::kAborted, Rank::none(), port_.rank());
   }
 }
 
@@ -245,29 +253,8 @@ void P2pExecutor::peer_lost(Rank peer) {
   for (const OperationId& id : victims) {
     OperationState* state = find(id);
     if (state == nullptr) continue;
-    fail_for_lost(*state, peer);
+    fail_at(*state, Cause::kPeerLost, peer, peer);
   }
-}
-
-void P2pExecutor::fail_for_lost(OperationState& state, Rank lost) {
-  Status status;
-  status.cause = Cause::kPeerLost;
-  status.rank = port_.rank();
-  status.peer = lost;
-  status.operation = state.operation.id;
-  LinkName link;
-  locate(state, lost, status, link);
-  fail(state, status, link, lost);
-}
-
-void P2pExecutor::time_out(OperationState& state) {
-  Status status;
-  status.cause = Cause::kTimeout;
-  status.rank = port_.rank();
-  status.operation = state.operation.id;
-  LinkName link;
-  locate(state, Rank::none(), status, link);
-  fail(state, status, link, port_.rank());
 }
 
 std::optional<Seconds> P2pExecutor::next_deadline() const {
@@ -290,7 +277,7 @@ void P2pExecutor::end_overdue(Seconds now) {
     OperationState* state = find(id);
     if (state == nullptr) continue;
     if (!state->failed) {
-      time_out(*state);
+      fail_at(*state, Cause::kTimeout, Rank::none(), port_.rank());
       continue;
     }
     // Copies never ended, or a silent source may still write. Report it, but keep what the engine

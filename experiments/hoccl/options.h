@@ -20,7 +20,7 @@ struct PatternOptions {
   int from = 0;
   int to = 1;
   int rails = 1;
-  engine::Bytes chunk{std::int64_t{4} << 20};
+  engine::Bytes chunk{std::int64_t{2} << 20};
   std::string forwarding = "symmetric";
 };
 

@@ -22,17 +22,24 @@ using engine::Bytes;
 
 constexpr int kGpusPerNode = 8;
 
-engine::Plan ring_of_nodes(const engine::Topology& topology, Bytes size, Bytes chunk) {
+/// Every rank sends `size` to the next node: to its counterpart there, or spread over all ranks.
+engine::Plan to_next_node(const engine::Topology& topology, Bytes size, Bytes chunk, bool dense) {
   engine::Pattern pattern;
-  pattern.name = "sendrecv";
+  pattern.name = "bench";
   pattern.rank_count = topology.rank_count();
   pattern.message_size = size;
+  const int targets = dense ? kGpusPerNode : 1;
   for (int rank = 0; rank < topology.rank_count(); ++rank) {
-    engine::Flow flow;
-    flow.source = engine::Rank(rank);
-    flow.target = engine::Rank((rank + kGpusPerNode) % topology.rank_count());
-    flow.size = size;
-    pattern.flows.push_back(flow);
+    const int next_node = (rank / kGpusPerNode + 1) * kGpusPerNode;
+    for (int i = 0; i < targets; ++i) {
+      engine::Flow flow;
+      flow.source = engine::Rank(rank);
+      flow.target = engine::Rank((next_node + (rank + i) % kGpusPerNode) % topology.rank_count());
+      flow.size = size / targets;
+      flow.source_offset = flow.size * i;
+      flow.target_offset = flow.size * (rank % targets);
+      pattern.flows.push_back(flow);
+    }
   }
   engine::CompileOptions options;
   options.chunk_size = chunk;
@@ -58,14 +65,14 @@ double run(const Scenario& scenario, Bytes size, NetworkKind network) {
   return std::stod(run_forked(1, 1, task, [](std::size_t) { return std::string("bench"); }).at(0));
 }
 
-void chunk_leg(benchmark::State& state) {
+void run_pairs(benchmark::State& state, bool dense) {
   const auto gpus = state.range(0);
   const Bytes chunk = engine::parse_bytes("1MiB");
   const Bytes size = chunk * state.range(1);
   const engine::Topology topology =
       engine::resolve_topology(fmt::format("h800-{}x{}", gpus / kGpusPerNode, kGpusPerNode));
   Scenario scenario{topology, calibration_for(topology), "hoccl", "sendrecv", {}, {}, {}, {}, {}};
-  scenario.plan = ring_of_nodes(topology, size, chunk);
+  scenario.plan = to_next_node(topology, size, chunk, dense);
   scenario.compile.chunk_size = chunk;
   scenario.warmup = 0;
   double legs = 0;
@@ -88,13 +95,17 @@ void chunk_leg(benchmark::State& state) {
   state.counters["cm02_over_fluid"] = cm02 / fluid;
 }
 
-// GPUs, chunks per rank: about 48,000 legs each.
-BENCHMARK(chunk_leg)
-    ->Args({16, 1024})
-    ->Args({256, 64})
-    ->UseManualTime()
-    ->Unit(benchmark::kMillisecond)
-    ->MinTime(0.5);
+void counterpart_leg(benchmark::State& state) { run_pairs(state, false); }
+void all_pairs_leg(benchmark::State& state) { run_pairs(state, true); }
+
+void sizes(benchmark::internal::Benchmark* bench) {
+  // GPUs, chunks per rank. Long enough that building the platform is a small part.
+  bench->Args({16, 1024})->Args({256, 256});
+  bench->UseManualTime()->Unit(benchmark::kMillisecond)->MinTime(0.5);
+}
+
+BENCHMARK(counterpart_leg)->Apply(sizes);
+BENCHMARK(all_pairs_leg)->Apply(sizes);
 
 }  // namespace
 }  // namespace hoccl::sim
