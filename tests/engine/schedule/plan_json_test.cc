@@ -48,7 +48,9 @@ TEST(PlanJson, ReadsBackWhatItWrote) {
 }
 
 TEST(PlanJson, TextIsStableAndCarriesUnitsInItsKeys) {
-  const Plan plan = compile(send_recv(16, Rank(0), Rank(8), 4_KiB), cluster(2, 8), {});
+  CompileOptions options;
+  options.chunk_size = 4_MiB;
+  const Plan plan = compile(send_recv(16, Rank(0), Rank(8), 4_KiB), cluster(2, 8), options);
   EXPECT_EQ(plan_to_json(plan), R"({
   "schema": 1,
   "pattern": "sendrecv",
