@@ -131,7 +131,15 @@ using Sequence = std::uint64_t;
 /// Handle of a submitted group of operations, unique per rank.
 using WorkId = StrongId<struct WorkTag, std::int64_t>;
 
-enum class Cause : std::uint8_t { kNone, kLinkError, kCopyError, kTimeout, kPeerLost, kAborted };
+enum class Cause : std::uint8_t {
+  kNone,
+  kLinkError,
+  kCopyError,
+  kTimeout,
+  kPeerLost,
+  kAborted,
+  kSizeMismatch,  ///< source and target called with different sizes
+};
 
 /// How an operation ended. Anything but kNone names where it broke.
 struct Status {

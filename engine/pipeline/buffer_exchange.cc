@@ -44,6 +44,7 @@ void P2pExecutor::send_ready(OperationState& state, Rank source, bool buffer_exp
   message.exported = buffer_exported ? 1 : 0;
   message.buffer = state.operation.receive_buffer.buffer;
   message.offset = state.operation.receive_buffer.offset.count();
+  message.message_size_bytes = state.operation.plan->message_size.count();
   port_.post_message(source, pack(message));
 }
 

@@ -46,6 +46,7 @@ struct ReadyMessage {
   OperationId operation;
   BufferHandle buffer;
   std::int64_t offset = 0;
+  std::int64_t message_size_bytes = 0;  ///< the target's plan's, to be compared with the source's
 };
 
 struct LeaseRequestMessage {

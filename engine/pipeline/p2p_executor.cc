@@ -96,6 +96,8 @@ void P2pExecutor::start(const OperationId& id) {
   announce(*state);
   for (const auto& [target, message] : std::exchange(state->readies, {})) {
     admit(*state, target, message);
+    state = find(id);
+    if (state == nullptr) return;  // the sizes did not match
   }
   for (const Descriptor& descriptor : std::exchange(state->parked, {})) {
     queue_delivery(*state, descriptor);
@@ -122,6 +124,10 @@ void P2pExecutor::ready(Rank target, const ReadyMessage& message) {
 void P2pExecutor::admit(OperationState& state, Rank target, const ReadyMessage& message) {
   if (state.failed) return;
   progress(state);
+  if (message.message_size_bytes != state.operation.plan->message_size.count()) {
+    fail_at(state, Cause::kSizeMismatch, target, port_.rank());
+    return;
+  }
   if (message.exported != 0) {
     const auto [entry, is_new] = imports_.try_emplace(message.buffer, false);
     if (is_new) port_.import_buffer(message.buffer);

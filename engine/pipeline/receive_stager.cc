@@ -1,6 +1,7 @@
 #include "engine/pipeline/receive_stager.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/base/check.h"
 #include "engine/topology/topology.h"
@@ -10,18 +11,11 @@ namespace hoccl::engine {
 ReceiveStager::ReceiveStager(Port& port) : port_(port) {}
 
 ReceiveStager::Pool& ReceiveStager::pool_of(PlaceId place) {
-  const auto [entry, is_new] = pools_.try_emplace(place);
-  Pool& pool = entry->second;
-  if (is_new) {
-    pool.place = &port_.staging(place);
-    HOCCL_CHECK(pool.place->host == port_.rank(), "place {} is hosted by rank {}, not by {}", place,
-                pool.place->host, port_.rank());
-    pool.slots.resize(static_cast<std::size_t>(pool.place->receive_slot_count));
-    for (std::int32_t i = 0; i < pool.place->receive_slot_count; ++i) {
-      pool.free.push_back(static_cast<std::uint16_t>(i));
-    }
-  }
-  return pool;
+  const auto existing = pools_.find(place);
+  if (existing != pools_.end()) return existing->second;
+  const StagingPlace& staging = port_.staging(place);
+  SlotPool<Slot> slots(staging, port_.rank(), staging.receive_slot_count);
+  return pools_.emplace(place, Pool{std::move(slots), {}}).first->second;
 }
 
 ReceiveStager::Demand& ReceiveStager::demand_of(NicId send_nic, NicId receive_nic) {
@@ -35,16 +29,6 @@ ReceiveStager::Demand& ReceiveStager::demand_of(NicId send_nic, NicId receive_ni
     demand.pool = &pool_of(topology.place_of(receive_nic));
   }
   return demand;
-}
-
-ReceiveStager::Slot& ReceiveStager::slot_at(Pool& pool, const SlotReference& reference) {
-  HOCCL_CHECK(reference.slot < pool.slots.size(), "receive slot {} of {}", reference.slot,
-              pool.slots.size());
-  Slot& slot = pool.slots[reference.slot];
-  HOCCL_CHECK(slot.generation == reference.generation,
-              "receive slot {} is of generation {}, the message of {}", reference.slot,
-              slot.generation, reference.generation);
-  return slot;
 }
 
 void ReceiveStager::credits_requested(const CreditCountMessage& message) {
@@ -66,7 +50,7 @@ void ReceiveStager::credit_returned(const CreditMessage& message) {
   Demand& demand = demand_of(message.send_nic, message.receive_nic);
   HOCCL_CHECK(message.count <= CreditMessage::kCapacity, "{} credits in a message", message.count);
   for (std::size_t i = 0; i < message.count; ++i) {
-    slot_at(*demand.pool, message.slots[i]);
+    demand.pool->slots.at(message.slots[i]);
     release(*demand.pool, message.slots[i].slot, ReceiveEvent::kRevoke);
   }
 }
@@ -76,7 +60,7 @@ void ReceiveStager::release(Pool& pool, std::uint16_t index, ReceiveEvent event)
   slot.state = advance(slot.state, event);
   slot.promised_to = nullptr;
   slot.waiting_for.clear();
-  pool.free.push_back(index);
+  pool.slots.give_back(index);
 }
 
 void ReceiveStager::arrived(const Arrived& arrival) {
@@ -89,7 +73,7 @@ void ReceiveStager::arrived(const Arrived& arrival) {
   HOCCL_CHECK(arrival.immediate == descriptor.slot && PlaceId(descriptor.place) == place,
               "immediate {} but descriptor of slot {} at place {}", arrival.immediate,
               descriptor.slot, descriptor.place);
-  Slot& slot = slot_at(pool, {descriptor.slot, descriptor.place, descriptor.generation});
+  Slot& slot = pool.slots.at({descriptor.slot, descriptor.place, descriptor.generation});
   slot.state = advance(slot.state, ReceiveEvent::kArrive);
   slot.promised_to = nullptr;
   const auto ranks = topology.ranks_of(topology.node_of(place));
@@ -112,7 +96,7 @@ void ReceiveStager::arrived(const Arrived& arrival) {
 
 void ReceiveStager::pulled(Rank target, const SlotReference& reference) {
   Pool& pool = pool_of(PlaceId(reference.place));
-  Slot& slot = slot_at(pool, reference);
+  Slot& slot = pool.slots.at(reference);
   HOCCL_CHECK(slot.state == ReceiveState::kDelivering, "receive slot {} was pulled in state {}",
               reference.slot, to_string(slot.state));
   HOCCL_CHECK(std::erase(slot.waiting_for, target) == 1, "rank {} pulled receive slot {} twice",
@@ -125,20 +109,17 @@ void ReceiveStager::act() {
 }
 
 void ReceiveStager::promise_slots(Pool& pool) {
-  while (!pool.free.empty() && !pool.turns.empty()) {
+  while (pool.slots.has_free() && !pool.turns.empty()) {
     Demand& demand = *pool.turns.front();
     pool.turns.pop_front();
-    const std::uint16_t index = pool.free.front();
-    pool.free.pop_front();
-    Slot& slot = pool.slots[index];
+    const SlotReference taken = pool.slots.take();
+    Slot& slot = pool.slots[taken.slot];
     slot.state = advance(slot.state, ReceiveEvent::kCredit);
-    slot.generation += 1;
     slot.promised_to = &demand;
     demand.wanted -= 1;
     if (demand.wanted > 0) pool.turns.push_back(&demand);
     if (demand.credit.count == 0) crediting_.push_back(&demand);
-    demand.credit.slots[demand.credit.count++] = {
-        index, static_cast<std::uint16_t>(pool.place->place.value()), slot.generation};
+    demand.credit.slots[demand.credit.count++] = taken;
     if (demand.credit.count == CreditMessage::kCapacity) {
       send_credit(demand);
       std::erase(crediting_, &demand);
@@ -179,7 +160,7 @@ void ReceiveStager::peer_lost(Rank peer) {
 
 bool ReceiveStager::quiescent() const {
   for (const auto& [place, pool] : pools_) {
-    if (pool.free.size() != pool.slots.size() || !pool.turns.empty()) return false;
+    if (!pool.slots.all_free() || !pool.turns.empty()) return false;
   }
   return true;
 }

@@ -8,6 +8,7 @@
 #include "engine/fabric.h"
 #include "engine/pipeline/chunk_state.h"
 #include "engine/pipeline/messages.h"
+#include "engine/pipeline/slot_pool.h"
 
 namespace hoccl::engine {
 
@@ -41,9 +42,7 @@ class ReceiveStager {
   };
 
   struct Pool {
-    const StagingPlace* place = nullptr;
-    std::vector<Slot> slots;
-    std::deque<std::uint16_t> free;
+    SlotPool<Slot> slots;
     std::deque<Demand*> turns;  ///< those with wanted > 0
   };
 
@@ -59,7 +58,6 @@ class ReceiveStager {
 
   Pool& pool_of(PlaceId place);
   Demand& demand_of(NicId send_nic, NicId receive_nic);
-  Slot& slot_at(Pool& pool, const SlotReference& reference);
   void release(Pool& pool, std::uint16_t index, ReceiveEvent event);
   void promise_slots(Pool& pool);
   void send_credit(Demand& demand);

@@ -1,6 +1,7 @@
 #include "engine/pipeline/send_stager.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/base/check.h"
 #include "engine/topology/topology.h"
@@ -11,18 +12,11 @@ SendStager::SendStager(Port& port, const PipelineOptions& options)
     : port_(port), options_(options) {}
 
 SendStager::Pool& SendStager::pool_of(PlaceId place) {
-  const auto [entry, is_new] = pools_.try_emplace(place);
-  Pool& pool = entry->second;
-  if (is_new) {
-    pool.place = &port_.staging(place);
-    HOCCL_CHECK(pool.place->host == port_.rank(), "place {} is hosted by rank {}, not by {}", place,
-                pool.place->host, port_.rank());
-    pool.slots.resize(static_cast<std::size_t>(pool.place->send_slot_count));
-    for (std::int32_t i = 0; i < pool.place->send_slot_count; ++i) {
-      pool.free.push_back(static_cast<std::uint16_t>(i));
-    }
-  }
-  return pool;
+  const auto existing = pools_.find(place);
+  if (existing != pools_.end()) return existing->second;
+  const StagingPlace& staging = port_.staging(place);
+  SlotPool<Slot> slots(staging, port_.rank(), staging.send_slot_count);
+  return pools_.emplace(place, Pool{std::move(slots), {}, 0}).first->second;
 }
 
 SendStager::Link& SendStager::link_between(NicId send_nic, NicId receive_nic) {
@@ -44,16 +38,6 @@ SendStager::Link& SendStager::link_between(NicId send_nic, NicId receive_nic) {
   }
   link.pool->links.push_back(&link);
   return link;
-}
-
-SendStager::Slot& SendStager::slot_at(Pool& pool, const SlotReference& reference) {
-  HOCCL_CHECK(reference.slot < pool.slots.size(), "send slot {} of {}", reference.slot,
-              pool.slots.size());
-  Slot& slot = pool.slots[reference.slot];
-  HOCCL_CHECK(slot.generation == reference.generation,
-              "send slot {} is of generation {}, the message of {}", reference.slot,
-              slot.generation, reference.generation);
-  return slot;
 }
 
 void SendStager::lease_requested(Rank source, const LeaseRequestMessage& message) {
@@ -115,7 +99,7 @@ void SendStager::return_credit(Link& link, const SlotReference& credit) {
 void SendStager::staged(const Descriptor& descriptor) {
   Pool& pool = pool_of(PlaceId(descriptor.place));
   const SlotReference reference{descriptor.slot, descriptor.place, descriptor.generation};
-  Slot& slot = slot_at(pool, reference);
+  Slot& slot = pool.slots.at(reference);
   HOCCL_CHECK(slot.lease != nullptr && slot.state == SendState::kDmaCopying,
               "send slot {} was staged in state {}", descriptor.slot, to_string(slot.state));
   slot.descriptor = descriptor;
@@ -124,7 +108,7 @@ void SendStager::staged(const Descriptor& descriptor) {
 
 void SendStager::slot_returned(const SlotReference& reference) {
   Pool& pool = pool_of(PlaceId(reference.place));
-  Slot& slot = slot_at(pool, reference);
+  Slot& slot = pool.slots.at(reference);
   Lease& lease = *slot.lease;
   return_credit(*lease.link, slot.credit);
   release(pool, reference.slot, SendEvent::kRevoke);
@@ -136,7 +120,7 @@ void SendStager::release(Pool& pool, std::uint16_t index, SendEvent event) {
   slot.state = advance(slot.state, event);
   slot.lease->outstanding -= 1;
   slot.lease = nullptr;
-  pool.free.push_back(index);
+  pool.slots.give_back(index);
 }
 
 void SendStager::lease_cancelled(const FlowMessage& message) {
@@ -193,18 +177,16 @@ void SendStager::act() {
 
 /// Links take turns, so that one far node with many credits cannot take every slot.
 bool SendStager::grant_one(Pool& pool) {
-  if (pool.free.empty()) return false;
+  if (!pool.slots.has_free()) return false;
   for (std::size_t tried = 0; tried < pool.links.size(); ++tried) {
     Link& link = *pool.links[pool.next_link];
     pool.next_link = (pool.next_link + 1) % pool.links.size();
     if (link.waiting.empty() || link.credits.empty()) continue;
     Lease& lease = *link.waiting.front();
     link.waiting.pop_front();
-    const std::uint16_t index = pool.free.front();
-    pool.free.pop_front();
-    Slot& slot = pool.slots[index];
+    const SlotReference taken = pool.slots.take();
+    Slot& slot = pool.slots[taken.slot];
     slot.state = advance(slot.state, SendEvent::kGrant);
-    slot.generation += 1;
     slot.lease = &lease;
     slot.credit = link.credits.front();
     link.credits.pop_front();
@@ -213,8 +195,7 @@ bool SendStager::grant_one(Pool& pool) {
     lease.outstanding += 1;
     if (lease.to_grant > 0) enqueue_waiting(lease);
     if (lease.grant.count == 0) granting_.push_back(&lease);
-    lease.grant.slots[lease.grant.count++] = {
-        index, static_cast<std::uint16_t>(pool.place->place.value()), slot.generation};
+    lease.grant.slots[lease.grant.count++] = taken;
     if (lease.grant.count == LeaseGrantMessage::kCapacity) {
       send_grant(lease);
       std::erase(granting_, &lease);
@@ -244,8 +225,9 @@ void SendStager::post_writes(Link& link) {
     Slot& slot = link.pool->slots[index];
     slot.state = advance(slot.state, SendEvent::kPost);
     const Bytes size(slot.descriptor.size_bytes);
+    const StagingPlace& place = link.pool->slots.place();
     WriteRequest request;
-    request.local = {link.pool->place->send_slots, link.pool->place->slot_size * index, size};
+    request.local = {place.send_slots, place.slot_size * index, size};
     request.remote = {link.remote->receive_slots, link.remote->slot_size * slot.credit.slot, size};
     request.immediate = slot.credit.slot;
     request.descriptor = slot.descriptor;
@@ -331,7 +313,7 @@ void SendStager::peer_lost(Rank peer) {
 bool SendStager::quiescent() const {
   if (!leases_.empty()) return false;
   for (const auto& [place, pool] : pools_) {
-    if (pool.free.size() != pool.slots.size()) return false;
+    if (!pool.slots.all_free()) return false;
   }
   for (const auto& [nics, link] : links_) {
     if (!link.credits.empty() || !link.outbox.empty()) return false;

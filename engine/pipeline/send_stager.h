@@ -9,6 +9,7 @@
 #include "engine/pipeline/chunk_state.h"
 #include "engine/pipeline/messages.h"
 #include "engine/pipeline/options.h"
+#include "engine/pipeline/slot_pool.h"
 
 namespace hoccl::engine {
 
@@ -63,9 +64,7 @@ class SendStager {
   };
 
   struct Pool {
-    const StagingPlace* place = nullptr;
-    std::vector<Slot> slots;
-    std::deque<std::uint16_t> free;
+    SlotPool<Slot> slots;
     std::vector<Link*> links;
     std::size_t next_link = 0;
   };
@@ -100,7 +99,6 @@ class SendStager {
 
   Pool& pool_of(PlaceId place);
   Link& link_between(NicId send_nic, NicId receive_nic);
-  Slot& slot_at(Pool& pool, const SlotReference& reference);
   void enqueue_waiting(Lease& lease);
   bool grant_one(Pool& pool);
   void send_grant(Lease& lease);

@@ -18,6 +18,8 @@ std::string_view name_of(Cause cause) {
       return "timeout";
     case Cause::kPeerLost:
       return "peer lost";
+    case Cause::kSizeMismatch:
+      return "size mismatch";
     case Cause::kAborted:
       return "aborted";
   }

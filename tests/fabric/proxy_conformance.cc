@@ -47,6 +47,21 @@ class Scenario {
     transfers_.push_back(std::move(transfer));
   }
 
+  /// Source and target disagree about the size.
+  void mismatch(int source_rank, int target_rank, Bytes sent_size, Bytes received_size) {
+    const auto sent = job_.communicator(Rank(source_rank))
+                          .send(source(source_rank, sent_size, 1), Rank(target_rank), StreamId(0));
+    const auto received =
+        job_.communicator(Rank(target_rank))
+            .receive(target(target_rank, received_size), Rank(source_rank), StreamId(0));
+    fabric_->run(job_.proxies());
+    for (const auto& work : {sent, received}) {
+      ASSERT_TRUE(work->status().has_value());
+      EXPECT_EQ(work->status()->cause, Cause::kSizeMismatch) << to_string(*work->status());
+    }
+    EXPECT_TRUE(job_.quiescent());
+  }
+
   /// Runs to the end and checks every transfer.
   void finish() {
     fabric_->run(job_.proxies());
@@ -99,6 +114,14 @@ TEST_P(ProxyConformance, SendsSizesThatAreNoMultipleOfTheChunk) {
     scenario.transfer(1, 6, size);
   }
   scenario.finish();
+}
+
+TEST_P(ProxyConformance, RefusesDifferentSizesBetweenNodesOnBothSides) {
+  Scenario(GetParam(), {}, small_chunks()).mismatch(0, 5, 64_KiB, 48_KiB);
+}
+
+TEST_P(ProxyConformance, RefusesDifferentSizesWithinANodeOnBothSides) {
+  Scenario(GetParam(), {}, small_chunks()).mismatch(0, 1, 48_KiB, 64_KiB);
 }
 
 TEST_P(ProxyConformance, SendsNothing) {
