@@ -12,8 +12,8 @@ namespace hoccl::engine {
 
 /// How a pattern is laid onto a topology.
 struct CompileOptions {
-  /// The paper does not state HOCCL's; its CPU launch cost grows by 1.2 µs per 2 MiB (Fig. 9), about
-  /// what posting one copy costs. experiments/fig7 sweeps it.
+  /// The paper does not state HOCCL's; its CPU launch cost grows by 1.2 µs per 2 MiB (Fig. 9),
+  /// about what posting one copy costs. experiments/fig7 sweeps it.
   Bytes chunk_size = Bytes(std::int64_t{2} << 20);
   /// NIC pairs that one message between nodes is striped over.
   int rails = 1;
