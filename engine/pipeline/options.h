@@ -16,6 +16,9 @@ struct PipelineOptions {
   int queue_pairs = 4;
   /// Writes in flight per queue pair; below the send queue's depth.
   int queue_depth = 4;
+  /// Writes in flight per sending NIC, over all its queue pairs. A few keep it busy; more only share
+  /// its rate, and each would land later.
+  int nic_depth = 4;
   /// Copies handed to an engine at once: 0 takes what is ready now, 1 is the paper's reading.
   int batch = 0;
   /// A target announces itself when its stream has reached the operation. Off: as soon as the

@@ -37,6 +37,8 @@ SendStager::Link& SendStager::link_between(NicId send_nic, NicId receive_nic) {
     link.queue_pairs.push_back(&queue_pair);
   }
   link.pool->links.push_back(&link);
+  link.nic = &nics_[send_nic];
+  link.nic->links.push_back(&link);
   return link;
 }
 
@@ -172,7 +174,10 @@ void SendStager::act() {
   }
   for (Lease* lease : granting_) send_grant(*lease);
   granting_.clear();
-  for (auto& [nics, link] : links_) post_writes(link);
+  for (auto& [id, nic] : nics_) {
+    while (post_one(nic)) {
+    }
+  }
 }
 
 /// Links take turns, so that one far node with many credits cannot take every slot.
@@ -212,32 +217,44 @@ void SendStager::send_grant(Lease& lease) {
   lease.grant.count = 0;
 }
 
-void SendStager::post_writes(Link& link) {
-  while (!link.outbox.empty()) {
+bool SendStager::post_one(SendNic& nic) {
+  if (nic.in_flight >= options_.nic_depth) return false;
+  for (std::size_t tried = 0; tried < nic.links.size(); ++tried) {
+    Link& link = *nic.links[nic.next_link];
+    nic.next_link = (nic.next_link + 1) % nic.links.size();
+    if (link.outbox.empty()) continue;
     const auto least = std::min_element(link.queue_pairs.begin(), link.queue_pairs.end(),
                                         [](const QueuePair* a, const QueuePair* b) {
                                           return a->in_flight.size() < b->in_flight.size();
                                         });
     QueuePair& queue_pair = **least;
-    if (static_cast<int>(queue_pair.in_flight.size()) >= options_.queue_depth) return;
-    const std::uint16_t index = link.outbox.front();
-    link.outbox.pop_front();
-    Slot& slot = link.pool->slots[index];
-    slot.state = advance(slot.state, SendEvent::kPost);
-    const Bytes size(slot.descriptor.size_bytes);
-    const StagingPlace& place = link.pool->slots.place();
-    WriteRequest request;
-    request.local = {place.send_slots, place.slot_size * index, size};
-    request.remote = {link.remote->receive_slots, link.remote->slot_size * slot.credit.slot, size};
-    request.immediate = slot.credit.slot;
-    request.descriptor = slot.descriptor;
-    request.descriptor.slot = slot.credit.slot;
-    request.descriptor.place = slot.credit.place;
-    request.descriptor.generation = slot.credit.generation;
-    request.tag = {slot.descriptor.operation, FlowId(slot.descriptor.flow), slot.descriptor.chunk};
-    port_.post_write(queue_pair.id, request);
-    queue_pair.in_flight.push_back(index);
+    if (static_cast<int>(queue_pair.in_flight.size()) >= options_.queue_depth) continue;
+    post_write(link, queue_pair);
+    return true;
   }
+  return false;
+}
+
+/// Posts the oldest staged chunk of the link.
+void SendStager::post_write(Link& link, QueuePair& queue_pair) {
+  const std::uint16_t index = link.outbox.front();
+  link.outbox.pop_front();
+  Slot& slot = link.pool->slots[index];
+  slot.state = advance(slot.state, SendEvent::kPost);
+  const Bytes size(slot.descriptor.size_bytes);
+  const StagingPlace& place = link.pool->slots.place();
+  WriteRequest request;
+  request.local = {place.send_slots, place.slot_size * index, size};
+  request.remote = {link.remote->receive_slots, link.remote->slot_size * slot.credit.slot, size};
+  request.immediate = slot.credit.slot;
+  request.descriptor = slot.descriptor;
+  request.descriptor.slot = slot.credit.slot;
+  request.descriptor.place = slot.credit.place;
+  request.descriptor.generation = slot.credit.generation;
+  request.tag = {slot.descriptor.operation, FlowId(slot.descriptor.flow), slot.descriptor.chunk};
+  port_.post_write(queue_pair.id, request);
+  queue_pair.in_flight.push_back(index);
+  link.nic->in_flight += 1;
 }
 
 void SendStager::written(const WritesDone& done) {
@@ -248,6 +265,7 @@ void SendStager::written(const WritesDone& done) {
                 done.queue_pair, done.ticket);
     const std::uint16_t index = queue_pair.in_flight.front();
     queue_pair.in_flight.pop_front();
+    queue_pair.link->nic->in_flight -= 1;
     queue_pair.last_done = Ticket(queue_pair.last_done.value() + 1);
     if (queue_pair.last_done == done.ticket && done.outcome == Outcome::kError) {
       write_failed(queue_pair, index);

@@ -76,10 +76,18 @@ class SendStager {
     std::deque<std::uint16_t> in_flight;  ///< slots, oldest first
   };
 
+  /// A local NIC. Its links take turns.
+  struct SendNic {
+    int in_flight = 0;
+    std::vector<Link*> links;
+    std::size_t next_link = 0;
+  };
+
   /// All traffic from one local NIC to one remote NIC.
   struct Link {
     NicId send_nic;
     NicId receive_nic;
+    SendNic* nic = nullptr;
     Pool* pool = nullptr;
     Rank remote_host;
     const StagingPlace* remote = nullptr;
@@ -102,7 +110,8 @@ class SendStager {
   void enqueue_waiting(Lease& lease);
   bool grant_one(Pool& pool);
   void send_grant(Lease& lease);
-  void post_writes(Link& link);
+  bool post_one(SendNic& nic);
+  void post_write(Link& link, QueuePair& queue_pair);
   void release(Pool& pool, std::uint16_t slot, SendEvent event);
   void cancel(Lease& lease);
   void close_if_done(Lease& lease);
@@ -113,6 +122,7 @@ class SendStager {
   Port& port_;
   const PipelineOptions& options_;
   std::map<PlaceId, Pool> pools_;
+  std::map<NicId, SendNic> nics_;
   std::map<std::pair<NicId, NicId>, Link> links_;
   std::unordered_map<QueuePairId, QueuePair> queue_pairs_;
   std::unordered_map<FlowKey, Lease, FlowKeyHash> leases_;

@@ -181,6 +181,8 @@ void add_pipeline_options(CLI::App& app, SimOptions& values) {
   options.integer("--slots", values.slots, 1, kMaxSlots,
                   "send slots, and receive slots, of every staging place");
   options.integer("--qps", values.queue_pairs, 1, kMaxInFlight, "queue pairs per pair of NICs");
+  options.integer("--nic-depth", values.nic_depth, 1, kMaxInFlight,
+                  "writes in flight per sending NIC");
   options.integer("--streams", values.streams, 1, kMaxInFlight, "copy streams per engine class");
   options.integer("--quantum", values.quantum, 1, kMaxInFlight, "copies ahead of each copy engine");
   options.integer("--batch", values.batch, 0, kMaxInFlight,

@@ -41,6 +41,7 @@ struct SimOptions {
 
   int slots = 16;
   int queue_pairs = 4;
+  int nic_depth = 4;
   int streams = 4;
   int quantum = 8;
   int batch = 0;

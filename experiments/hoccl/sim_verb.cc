@@ -94,6 +94,7 @@ sim::Scenario make_scenario(const SimOptions& options, engine::Topology topology
       .pipeline = {.streams = options.streams,
                    .quantum = options.quantum,
                    .queue_pairs = options.queue_pairs,
+                   .nic_depth = options.nic_depth,
                    .batch = options.batch,
                    .timeout = options.timeout},
       .slots = options.slots,

@@ -19,6 +19,7 @@ void switch_pipelining_off(Scenario& scenario) {
   scenario.pipeline.quantum = 1;
   scenario.pipeline.queue_pairs = 1;
   scenario.pipeline.queue_depth = 1;
+  scenario.pipeline.nic_depth = 1;
   scenario.pipeline.batch = 1;
 }
 

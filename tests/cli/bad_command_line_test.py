@@ -71,6 +71,7 @@ CASES: list[tuple[str, list[str]]] = [
     ("sim --slots 0", ["--slots", "'0'", "expected a whole number from 1"]),
     ("sim --slots 1.5", ["--slots", "1.5", "expected a whole number"]),
     ("sim --qps 0", ["--qps", "'0'", "expected a whole number from 1"]),
+    ("sim --nic-depth 0", ["--nic-depth", "'0'", "expected a whole number from 1"]),
     ("sim --streams 0", ["--streams", "'0'", "expected a whole number from 1"]),
     ("sim --quantum 0", ["--quantum", "'0'", "expected a whole number from 1"]),
     ("sim --batch -1", ["--batch", "'-1'", "expected a whole number from 0"]),

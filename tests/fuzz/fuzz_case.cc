@@ -72,6 +72,7 @@ FuzzCase draw_case(std::uint64_t seed) {
   pipeline.quantum = draw(random, 1, 8);
   pipeline.queue_pairs = draw(random, 1, 4);
   pipeline.queue_depth = draw(random, 1, 4);
+  pipeline.nic_depth = draw(random, 1, 8);
   pipeline.batch = draw(random, 0, 4);
   fabric.queue_depth = pipeline.queue_depth;
   // No delay of the fabric comes near these: a timeout means that somebody waits for nothing.
@@ -91,11 +92,12 @@ std::string describe(const FuzzCase& fuzz_case) {
   const PipelineOptions& pipeline = fuzz_case.pipeline;
   return fmt::format(
       "{} with {} ranks, {} messages on {} streams, chunk {}, {} rails, {}+{} slots, {} lanes, "
-      "quantum {}, {} queue pairs of depth {}, batch {}",
+      "quantum {}, {} queue pairs of depth {}, {} writes per NIC, batch {}",
       fuzz_case.topology.name(), fuzz_case.topology.rank_count(), fuzz_case.messages.size(),
       fuzz_case.streams, to_string(fuzz_case.compile.chunk_size), fuzz_case.compile.rails,
       fuzz_case.fabric.send_slots, fuzz_case.fabric.receive_slots, pipeline.streams,
-      pipeline.quantum, pipeline.queue_pairs, pipeline.queue_depth, pipeline.batch);
+      pipeline.quantum, pipeline.queue_pairs, pipeline.queue_depth, pipeline.nic_depth,
+      pipeline.batch);
 }
 
 }  // namespace hoccl::engine
