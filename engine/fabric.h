@@ -54,11 +54,13 @@ struct Lane {
   auto operator<=>(const Lane&) const = default;
 };
 
-/// Which chunk a transfer carries: for traces and error texts only, no fabric decides by it.
+/// Which chunk a transfer carries, and whose it is: for traces, error texts and accounting only, no
+/// fabric decides by it.
 struct ChunkTag {
   OperationId operation;
   FlowId flow;
   std::uint32_t chunk = 0;
+  Rank source;  ///< the rank whose message it is part of
 };
 
 /// What a copy is for, in the paper's terms; names the trace event.
@@ -193,7 +195,7 @@ struct Submitted {
 /// A buffer of this port can now be named to ranks of its node / was imported from one.
 struct BufferExported {
   BufferHandle buffer;
-  bool ok = true;  ///< false: this memory cannot be exported (VMM); go through slots
+  bool ok = true;  ///< false: this memory cannot be exported (VMM); direct transfers into it fail
 };
 struct BufferImported {
   BufferHandle buffer;

@@ -17,6 +17,11 @@ void P2pExecutor::announce(OperationState& state) {
   for (const TargetFlow& flow : state.targets) {
     direct_from[flow.transfer->source] |= flow.transfer->route == Route::kDirect;
   }
+  const OperationId& id = state.operation.id;
+  if (id.target == port_.rank().value() && state.targets.empty()) {
+    // An empty message: nothing to receive, but the source may think otherwise.
+    send_ready(state, Rank(id.source), false);
+  }
   const BufferHandle buffer = state.operation.receive_buffer.buffer;
   for (const auto& [source, direct] : direct_from) {
     if (!direct) {

@@ -4,8 +4,8 @@
 
 namespace hoccl::engine {
 
-/// Settings of one proxy's pipeline. The paper states none of them; defaults come from the sweeps
-/// in experiments/fig7.
+/// Settings of one proxy's pipeline. The paper states none of them; these are enough to keep one
+/// NIC or NVLink port busy at the default chunk (experiments/fig7 sweeps the chunk).
 struct PipelineOptions {
   /// Copy streams (lanes) per engine class. Four keep an engine busy through its set-up times.
   int streams = 4;
@@ -16,8 +16,8 @@ struct PipelineOptions {
   int queue_pairs = 4;
   /// Writes in flight per queue pair; below the send queue's depth.
   int queue_depth = 4;
-  /// Writes in flight per sending NIC, over all its queue pairs. A few keep it busy; more only share
-  /// its rate, and each would land later.
+  /// Writes in flight per sending NIC, over all its queue pairs. A few keep it busy; more only
+  /// share its rate, and each would land later.
   int nic_depth = 4;
   /// Copies handed to an engine at once: 0 takes what is ready now, 1 is the paper's reading.
   int batch = 0;

@@ -93,7 +93,8 @@ void P2pExecutor::post_delivery(CopyClass copy_class, const Delivery& delivery) 
   job.request.source = {place.receive_slots, place.slot_size * descriptor.slot, size};
   job.request.target = {buffer.buffer, buffer.offset + offset, size};
   job.request.leg = Leg::kDeliver;
-  job.request.tag = {descriptor.operation, FlowId(descriptor.flow), descriptor.chunk};
+  job.request.tag = {descriptor.operation, FlowId(descriptor.flow), descriptor.chunk,
+                     delivery.flow->transfer->source};
   job.target_flow = delivery.flow;
   job.slot = {descriptor.slot, descriptor.place, descriptor.generation};
   copies_.post(copy_class, job);
@@ -112,7 +113,7 @@ void P2pExecutor::post_source_chunk(SourceFlow& flow) {
   CopyJob job;
   job.source_flow = &flow;
   job.request.source = {buffer.buffer, buffer.offset + flow.transfer->source_offset + within, size};
-  job.request.tag = {state.operation.id, flow.id, static_cast<std::uint32_t>(chunk)};
+  job.request.tag = {state.operation.id, flow.id, static_cast<std::uint32_t>(chunk), port_.rank()};
   if (flow.transfer->route == Route::kStaged) {
     const StagingPlace& place = port_.staging(flow.place);
     job.slot = flow.slots.front();
@@ -135,6 +136,7 @@ void P2pExecutor::copied(const CopiesDone& done) {
     OperationState& state = ended.job.source_flow != nullptr ? *ended.job.source_flow->operation
                                                              : *ended.job.target_flow->operation;
     state.copies_in_flight -= 1;
+    port_.account(CpuWork::kBookkeeping, 1);
     if (ended.outcome == Outcome::kError) {
       copy_failed(ended.job, ended.lane);
     } else if (ended.job.source_flow != nullptr) {

@@ -37,12 +37,23 @@ OperationState* P2pExecutor::find_with_zombies(const OperationId& id) {
   return zombie == zombies_.end() ? nullptr : zombie->get();
 }
 
+OperationId P2pExecutor::sequence_of(OperationId id) {
+  id.number = 0;
+  return id;
+}
+
+bool P2pExecutor::has_ended(const OperationId& id) const {
+  const auto next = next_number_.find(sequence_of(id));
+  return next != next_number_.end() && id.number < next->second && !operations_.contains(id);
+}
+
 void P2pExecutor::add(const Operation& operation) {
   const auto [entry, is_new] =
       operations_.emplace(operation.id, std::make_unique<OperationState>());
   HOCCL_CHECK(is_new, "operation {} added twice", operation.id);
   OperationState& state = *entry->second;
   state.operation = operation;
+  next_number_[sequence_of(operation.id)] = operation.id.number + 1;
   build_flows(state);
   port_.account(CpuWork::kPlanFlow, static_cast<std::int64_t>(state.unfinished_flows));
   progress(state);
@@ -110,6 +121,14 @@ void P2pExecutor::ready(Rank target, const ReadyMessage& message) {
   if (state == nullptr) {
     if (const auto failed = failed_.find(message.operation); failed != failed_.end()) {
       send_failed(target, failed->second.first, failed->second.second);
+      return;
+    }
+    if (has_ended(message.operation)) {
+      // Well, and without this target's Ready: our message was empty.
+      if (message.message_size_bytes == 0) return;
+      Status status = status_of(message.operation, Cause::kSizeMismatch, target);
+      send_failed(target, status, {});
+      send_stopped(message.operation, target);
       return;
     }
     early_readies_[message.operation].emplace_back(target, message);

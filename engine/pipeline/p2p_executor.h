@@ -77,6 +77,9 @@ class P2pExecutor {
   // p2p_executor.cc
   OperationState* find(const OperationId& id);
   OperationState* find_with_zombies(const OperationId& id);
+  /// What numbers an operation: its id without the number.
+  static OperationId sequence_of(OperationId id);
+  [[nodiscard]] bool has_ended(const OperationId& id) const;
   void build_flows(OperationState& state);
   void admit(OperationState& state, Rank target, const ReadyMessage& message);
   void request_lease(SourceFlow& flow);
@@ -126,7 +129,8 @@ class P2pExecutor {
   std::vector<std::unique_ptr<OperationState>> zombies_;
   std::map<OperationId, std::vector<std::pair<Rank, ReadyMessage>>> early_readies_;
   std::map<OperationId, std::pair<Status, LinkName>> failed_;
-  std::map<BufferHandle, bool> exports_;  ///< value: done
+  std::map<OperationId, std::uint32_t> next_number_;  ///< by sequence_of(): first not added yet
+  std::map<BufferHandle, bool> exports_;              ///< value: done
   std::map<BufferHandle, bool> imports_;
   std::vector<std::pair<OperationId, Rank>> waiting_for_export_;
   struct WaitingImport {

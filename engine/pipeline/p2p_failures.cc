@@ -57,7 +57,8 @@ void P2pExecutor::notify_peers(const OperationState& state, const LinkName& link
   for (const SourceFlow& flow : state.sources) peers.insert(flow.transfer->target);
   for (const TargetFlow& flow : state.targets) peers.insert(flow.transfer->source);
   peers.erase(port_.rank());
-  peers.erase(reporter);
+  // A send stager that reports a link error may itself take part without knowing it there.
+  if (state.status.cause != Cause::kLinkError) peers.erase(reporter);
   for (const Rank peer : peers) send_failed(peer, state.status, link);
 }
 

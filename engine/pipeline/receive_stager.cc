@@ -74,6 +74,7 @@ void ReceiveStager::arrived(const Arrived& arrival) {
               "immediate {} but descriptor of slot {} at place {}", arrival.immediate,
               descriptor.slot, descriptor.place);
   Slot& slot = pool.slots.at({descriptor.slot, descriptor.place, descriptor.generation});
+  port_.account(CpuWork::kBookkeeping, 1);
   slot.state = advance(slot.state, ReceiveEvent::kArrive);
   slot.promised_to = nullptr;
   const auto ranks = topology.ranks_of(topology.node_of(place));
@@ -116,6 +117,7 @@ void ReceiveStager::promise_slots(Pool& pool) {
     Slot& slot = pool.slots[taken.slot];
     slot.state = advance(slot.state, ReceiveEvent::kCredit);
     slot.promised_to = &demand;
+    port_.account(CpuWork::kBookkeeping, 1);
     demand.wanted -= 1;
     if (demand.wanted > 0) pool.turns.push_back(&demand);
     if (demand.credit.count == 0) crediting_.push_back(&demand);

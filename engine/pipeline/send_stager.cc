@@ -106,6 +106,7 @@ void SendStager::staged(const Descriptor& descriptor) {
               "send slot {} was staged in state {}", descriptor.slot, to_string(slot.state));
   slot.descriptor = descriptor;
   slot.lease->link->outbox.push_back(descriptor.slot);
+  port_.account(CpuWork::kBookkeeping, 1);
 }
 
 void SendStager::slot_returned(const SlotReference& reference) {
@@ -196,6 +197,7 @@ bool SendStager::grant_one(Pool& pool) {
     slot.credit = link.credits.front();
     link.credits.pop_front();
     link.to_grant -= 1;
+    port_.account(CpuWork::kBookkeeping, 1);
     lease.to_grant -= 1;
     lease.outstanding += 1;
     if (lease.to_grant > 0) enqueue_waiting(lease);
@@ -251,7 +253,8 @@ void SendStager::post_write(Link& link, QueuePair& queue_pair) {
   request.descriptor.slot = slot.credit.slot;
   request.descriptor.place = slot.credit.place;
   request.descriptor.generation = slot.credit.generation;
-  request.tag = {slot.descriptor.operation, FlowId(slot.descriptor.flow), slot.descriptor.chunk};
+  request.tag = {slot.descriptor.operation, FlowId(slot.descriptor.flow), slot.descriptor.chunk,
+                 slot.lease->source};
   port_.post_write(queue_pair.id, request);
   queue_pair.in_flight.push_back(index);
   link.nic->in_flight += 1;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "engine/base/check.h"
 #include "engine/base/config_error.h"
@@ -23,12 +22,10 @@ void require_options(const Pattern& pattern, const Topology& topology,
     throw ConfigError(fmt::format("chunk = {}: expected 1B to {}", to_string(options.chunk_size),
                                   to_string(kMaxChunkSize)));
   }
-  // A descriptor numbers chunks in 32 bits.
-  constexpr std::int64_t kMaxChunks = std::numeric_limits<std::uint32_t>::max();
   for (const Flow& flow : pattern.flows) {
-    if (chunk_count(flow.size, options.chunk_size) > kMaxChunks) {
+    if (chunk_count(flow.size, options.chunk_size) > kMaxChunksPerTransfer) {
       throw ConfigError(fmt::format("chunk = {}: expected at most {} chunks in {}",
-                                    to_string(options.chunk_size), kMaxChunks,
+                                    to_string(options.chunk_size), kMaxChunksPerTransfer,
                                     to_string(flow.size)));
     }
   }

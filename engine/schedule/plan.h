@@ -49,6 +49,8 @@ struct Plan {
 
 /// Largest chunk: a descriptor holds a chunk's size in 32 bits.
 inline constexpr Bytes kMaxChunkSize = Bytes((std::int64_t{1} << 32) - 1);
+/// Most chunks of one transfer: lease and credit messages count them in signed 32 bits.
+inline constexpr std::int64_t kMaxChunksPerTransfer = (std::int64_t{1} << 31) - 1;
 /// Largest stage: a descriptor holds it in 16 bits.
 inline constexpr std::int32_t kMaxStage = 65535;
 

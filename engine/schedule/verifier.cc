@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <limits>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -91,9 +90,10 @@ void Verifier::check_values(Index i) {
     report(i, "size {}: expected 1 to {}", transfer.size.count(), kMaxMessageSize.count());
     return;
   }
-  constexpr std::int64_t kMaxChunks = std::numeric_limits<std::uint32_t>::max();
-  if (plan_.chunk_size >= Bytes(1) && chunks_of(transfer, plan_.chunk_size) > kMaxChunks) {
-    report(i, "{} chunks: expected at most {}", chunks_of(transfer, plan_.chunk_size), kMaxChunks);
+  if (plan_.chunk_size >= Bytes(1) &&
+      chunks_of(transfer, plan_.chunk_size) > kMaxChunksPerTransfer) {
+    report(i, "{} chunks: expected at most {}", chunks_of(transfer, plan_.chunk_size),
+           kMaxChunksPerTransfer);
   }
 }
 

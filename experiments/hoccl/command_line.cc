@@ -208,7 +208,8 @@ void add_sim_options(CLI::App& app, SimOptions& values) {
                "h800, h200, gb200 or a .toml file; default: the topology's");
   options.list("--set", values.assignments, "key=value: replaces one calibration constant");
   options.integer<std::uint64_t>(
-      "--seed", values.seed, 0, std::numeric_limits<std::uint64_t>::max(), "of all random choices");
+      "--seed", values.seed, 0, std::numeric_limits<std::uint64_t>::max(),
+      "recorded with the results; the simulator draws no random numbers yet");
   options.integer("--warmup", values.warmup, 0, 1000000,
                   "iterations first; the very first one exports and imports buffers");
   options.integer("--iterations", values.iterations, 1, 1000000, "measured iterations (mean)");

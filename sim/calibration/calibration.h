@@ -39,11 +39,6 @@ struct CopyEngineConstants {
   engine::Seconds completion_latency;  ///< from the last byte until the CPU can see it
 };
 
-struct SmCopyConstants {
-  engine::Seconds start;       ///< from the kernel's decision to the first byte
-  double dma_start_ratio = 0;  ///< the paper's (copy engine start) / (SM copy start)
-};
-
 struct QueuePairConstants {
   engine::Seconds message_overhead;    ///< of one write, in which its queue pair sends nothing
   engine::Seconds wire_latency;        ///< from the last byte sent until the target can see it
@@ -107,7 +102,6 @@ struct Calibration {
   PortConstants nic;
   PortConstants pcie;
   CopyEngineConstants copy_engine;
-  SmCopyConstants sm_copy;
   QueuePairConstants queue_pair;
   MessageConstants message;
   GateConstants gate;

@@ -21,9 +21,6 @@ void visit_constants(CalibrationType& c, Visitor&& visit) {
   visit("copy_engine", "concurrency", c.copy_engine.concurrency, 1, 64);
   visit("copy_engine", "completion_latency", c.copy_engine.completion_latency);
 
-  visit("sm_copy", "start", c.sm_copy.start);
-  visit("sm_copy", "dma_start_ratio", c.sm_copy.dma_start_ratio, 1.0, 100.0);
-
   visit("queue_pair", "message_overhead", c.queue_pair.message_overhead);
   visit("queue_pair", "wire_latency", c.queue_pair.wire_latency);
   visit("queue_pair", "completion_latency", c.queue_pair.completion_latency);

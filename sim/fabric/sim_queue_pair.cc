@@ -56,9 +56,8 @@ Ticket SimQueuePair::post(const engine::WriteRequest& request) {
   const CpuConstants& cpu = world_.calibration.cpu;
   const Seconds cost = machine_ != nullptr ? cpu.post_write : cpu.post_local_message;
   port_.charge(CpuPart::kPostWrite, cost);
-  // Collectives name no source: there the poster's own share is counted.
-  const std::size_t source = request.tag.operation.source;
-  world_.submit_times[source < world_.submit_times.size() ? source : port_.rank().index()] += cost;
+  world_.submit_times[request.tag.source.is_none() ? port_.rank().index()
+                                                   : request.tag.source.index()] += cost;
 
   const std::uint64_t index = take_record();
   Record& record = records_[index];

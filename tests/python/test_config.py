@@ -32,7 +32,7 @@ def test_a_cell_spells_out_every_option(repository: Path) -> None:
         "sim --topology h800-2x8 --pattern sendrecv --from 0 --to 8 --system hoccl -b 64MiB"
         " -e 64MiB -f 2 --chunk 2MiB --rails 1 --pipelining on --warmup 1 --network fluid"
         " --calibration sim/calibration/h800.toml --seed 1"
-        " --slots 16 --qps 4 --streams 4 --quantum 8 --batch 1 --jobs 1"
+        " --slots 16 --qps 4 --nic-depth 4 --streams 4 --quantum 8 --batch 1 --jobs 1"
     )
     assert arguments == expected
 

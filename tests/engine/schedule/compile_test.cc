@@ -128,7 +128,7 @@ TEST(Compile, RefusesBadOptions) {
             "pattern sendrecv: ranks = 16: expected 8, the ranks of topology 'test-1x8'");
   const Pattern large = send_recv(16, Rank(0), Rank(8), 8_GiB);
   EXPECT_EQ(refusal([&] { compile(large, cluster(2, 8), options(1_B, 1)); }),
-            "chunk = 1B: expected at most 4294967295 chunks in 8GiB");
+            "chunk = 1B: expected at most 2147483647 chunks in 8GiB");
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ TEST(Verifier, FindsValuesOutOfRangeAndThenLooksNoFurther) {
                 plan.chunk_size = 1_B;
                 plan.transfers[0].size = 8_GiB;
               }),
-              ElementsAre("transfer 0: 8589934592 chunks: expected at most 4294967295"));
+              ElementsAre("transfer 0: 8589934592 chunks: expected at most 2147483647"));
 }
 
 TEST(Verifier, FindsADirectTransferThatNamesANic) {

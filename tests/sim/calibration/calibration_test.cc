@@ -98,17 +98,6 @@ TEST(Calibration, OnlyTheH800IsFitted) {
   }
 }
 
-TEST(Calibration, DmaStartIsThePapersMultipleOfAnSmCopys) {
-  for (const std::string& name : calibration_names()) {
-    const Calibration calibration = resolve_calibration(name);
-    const Seconds dma_start =
-        calibration.copy_engine.launch_latency + calibration.copy_engine.setup;
-    EXPECT_NEAR(dma_start / calibration.sm_copy.start, calibration.sm_copy.dma_start_ratio, 1e-9)
-        << name;
-    EXPECT_EQ(calibration.sm_copy.dma_start_ratio, 5.0) << name;
-  }
-}
-
 TEST(Calibration, TermsOfASmallDeviceToHostCopyAddUpToTheMeasuredTime) {
   // 6.5 us from submission to completion of 4 KiB at 55.3 GB/s, one H200.
   const Calibration c = resolve_calibration("h200");

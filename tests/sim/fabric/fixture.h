@@ -115,7 +115,8 @@ class HandDriven : public testing::Test {
   std::unique_ptr<SimFabric> fabric_;
   engine::ChunkTag tag_{.operation = {.communicator = 0, .source = 0, .target = 9, .number = 1},
                         .flow = engine::FlowId(2),
-                        .chunk = 3};
+                        .chunk = 3,
+                        .source = engine::Rank(0)};
 };
 
 }  // namespace hoccl::sim
