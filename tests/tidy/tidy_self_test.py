@@ -146,7 +146,7 @@ class TidyTest(unittest.TestCase):
         for folder in ("work", "tmp", "root"):
             self.expect("machine-path", "README.md", f"see /{folder}/notes.md\n")
         self.expect("machine-path", "experiments/run.sh", "cd /home/" + "ann/hoccl\n")
-        self.expect_clean("README.md", "frame/work/flow and build/tmp/a, ${T:-/tmp}, /usr/bin/env\n")
+        self.expect_clean("README.md", "frame/wo" "rk/flow and build/tmp/a, ${T:-/tmp}, /usr/bin/env\n")
 
     def test_no_further_top_folder(self) -> None:
         self.expect("top-level", "lib/a.cc", "int a;\n")
