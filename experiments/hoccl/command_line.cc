@@ -176,6 +176,7 @@ void add_plan_options(CLI::App& app, PlanOptions& values) {
   load->excludes(json);
 }
 
+#ifdef HOCCL_WITH_SIM
 void add_pipeline_options(CLI::App& app, SimOptions& values) {
   Options options(app);
   options.integer("--slots", values.slots, 1, kMaxSlots,
@@ -221,6 +222,7 @@ void add_sim_options(CLI::App& app, SimOptions& values) {
   app.add_flag("--print-calibration", values.print_calibration,
                "show every constant with its source, and stop");
 }
+#endif
 
 std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
