@@ -181,16 +181,20 @@ void add_pipeline_options(CLI::App& app, SimOptions& values) {
   Options options(app);
   options.integer("--slots", values.slots, 1, kMaxSlots,
                   "send slots, and receive slots, of every staging place");
-  options.integer("--qps", values.queue_pairs, 1, kMaxInFlight, "queue pairs per pair of NICs");
-  options.integer("--nic-depth", values.nic_depth, 1, kMaxInFlight,
+  options.integer("--qps", values.pipeline.queue_pairs, 1, kMaxInFlight,
+                  "queue pairs per pair of NICs");
+  options.integer("--nic-depth", values.pipeline.nic_depth, 1, kMaxInFlight,
                   "writes in flight per sending NIC");
-  options.integer("--streams", values.streams, 1, kMaxInFlight, "copy streams per engine class");
-  options.integer("--quantum", values.quantum, 1, kMaxInFlight, "copies ahead of each copy engine");
-  options.integer("--batch", values.batch, 0, kMaxInFlight,
+  options.integer("--streams", values.pipeline.streams, 1, kMaxInFlight,
+                  "copy streams per engine class");
+  options.integer("--quantum", values.pipeline.quantum, 1, kMaxInFlight,
+                  "copies ahead of each copy engine");
+  options.integer("--batch", values.pipeline.batch, 0, kMaxInFlight,
                   "copies handed over at once; 0: what is ready, 1: the paper's reading");
   options.on_off("--pipelining", values.pipelining,
                  "off: the next chunk is posted when the previous one is complete end to end");
-  options.time("--timeout", values.timeout, "an operation without progress for so long fails");
+  options.time("--timeout", values.pipeline.timeout,
+               "an operation without progress for so long fails");
 }
 
 void add_sim_options(CLI::App& app, SimOptions& values) {

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "engine/base/units.h"
+#include "engine/pipeline/options.h"
+#include "engine/schedule/compile.h"
 
 namespace hoccl::cli {
 
@@ -20,7 +22,7 @@ struct PatternOptions {
   int from = 0;
   int to = 1;
   int rails = 1;
-  engine::Bytes chunk{std::int64_t{2} << 20};
+  engine::Bytes chunk = engine::CompileOptions().chunk_size;
   std::string forwarding = "symmetric";
 };
 
@@ -40,13 +42,8 @@ struct SimOptions {
   std::string plan_file;  ///< empty: compile
 
   int slots = 16;
-  int queue_pairs = 4;
-  int nic_depth = 4;
-  int streams = 4;
-  int quantum = 8;
-  int batch = 0;
+  engine::PipelineOptions pipeline;
   bool pipelining = true;
-  engine::Seconds timeout{30.0};
 
   std::string network = "fluid";
   std::string calibration;               ///< empty: the topology's

@@ -61,6 +61,16 @@ class SendStagerTest : public ::testing::Test {
     stager().act();
   }
 
+  void stage_two_chunks_on_each_of_two_links() {
+    lease(1, 5, 2);
+    lease(2, 6, 2);
+    for (std::uint16_t slot = 0; slot < 2; ++slot) {
+      credit(5, slot);
+      credit(6, slot);
+    }
+    stage_all();
+  }
+
   SendStager& stager() {
     if (!stager_) stager_.emplace(port_, options_);
     return *stager_;
@@ -83,13 +93,7 @@ TEST_F(SendStagerTest, GrantsNoSlotWithoutACredit) {
 
 TEST_F(SendStagerTest, KeepsNoMoreThanTheDepthOfANicInFlight) {
   options_.nic_depth = 2;
-  lease(1, 5, 2);
-  lease(2, 6, 2);
-  for (std::uint16_t slot = 0; slot < 2; ++slot) {
-    credit(5, slot);
-    credit(6, slot);
-  }
-  stage_all();
+  stage_two_chunks_on_each_of_two_links();
   EXPECT_EQ(granted_, 4);
   EXPECT_EQ(port_.writes.size(), 2U);
   stager().written({port_.queue_pair(NicId(1), NicId(5), 0), Ticket(1), Outcome::kOk});
@@ -99,13 +103,7 @@ TEST_F(SendStagerTest, KeepsNoMoreThanTheDepthOfANicInFlight) {
 
 TEST_F(SendStagerTest, LinksOfANicTakeTurns) {
   options_.nic_depth = 2;
-  lease(1, 5, 2);
-  lease(2, 6, 2);
-  for (std::uint16_t slot = 0; slot < 2; ++slot) {
-    credit(5, slot);
-    credit(6, slot);
-  }
-  stage_all();
+  stage_two_chunks_on_each_of_two_links();
   ASSERT_EQ(port_.writes.size(), 2U);
   EXPECT_NE(port_.writes[0].remote.buffer, port_.writes[1].remote.buffer);
 }
