@@ -3,7 +3,7 @@
 # What building the program and drawing the figures needs.
 HOCCL_BUILD_PACKAGES=(
   git g++ cmake ninja-build
-  libsimgrid-dev libboost-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libcli11-dev
+  libsimgrid-dev libboost-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libcli11-dev libsodium-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   python3 python3-numpy python3-matplotlib
 )

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <poll.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "hw/bootstrap/frame.h"
+#include "hw/system/file_descriptor.h"
+
+namespace hoccl::hw {
+
+/// Frames on a connected, non-blocking socket. It never blocks.
+class Channel {
+ public:
+  Channel(FileDescriptor socket, const MacKey& send_key, const MacKey& receive_key);
+
+  /// To be sent by write().
+  void queue(std::string_view payload);
+  /// Hands over what the system takes now. A failure is found by read(), after the other end's last
+  /// words.
+  void write();
+  [[nodiscard]] bool all_written() const { return outgoing_.empty(); }
+  /// The next frame if it has come. Nothing and a fault when there will be none any more.
+  std::optional<std::string> read();
+  /// "was lost", "sent a forged frame", ...; empty while the connection works.
+  [[nodiscard]] const std::string& fault() const { return fault_; }
+
+  /// What poll() must watch for.
+  [[nodiscard]] pollfd watched() const;
+
+ private:
+  FileDescriptor socket_;
+  FrameWriter writer_;
+  FrameReader reader_;
+  std::string outgoing_;
+  std::string fault_;
+};
+
+}  // namespace hoccl::hw

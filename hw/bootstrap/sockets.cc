@@ -1,0 +1,214 @@
+#include "hw/bootstrap/sockets.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/un.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <system_error>
+
+#include "hw/bootstrap/bootstrap_error.h"
+#include "hw/system/system_error.h"
+
+namespace hoccl::hw {
+
+namespace {
+
+constexpr int kFlags = SOCK_CLOEXEC | SOCK_NONBLOCK;
+
+void set_option(const FileDescriptor& socket, int level, int option, int value) {
+  if (::setsockopt(socket.get(), level, option, &value, sizeof value) != 0) {
+    throw SystemError("set a socket option");
+  }
+}
+
+const sockaddr* generic(const SocketAddress& address) {
+  return reinterpret_cast<const sockaddr*>(&address.storage);
+}
+
+SocketAddress loopback_address(std::uint16_t port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  SocketAddress result{.storage = {}, .size = sizeof address};
+  std::memcpy(&result.storage, &address, sizeof address);
+  return result;
+}
+
+SocketAddress any_address(std::uint16_t port) {
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  address.sin6_port = htons(port);
+  address.sin6_addr = in6addr_any;
+  SocketAddress result{.storage = {}, .size = sizeof address};
+  std::memcpy(&result.storage, &address, sizeof address);
+  return result;
+}
+
+SocketAddress any_address_v4(std::uint16_t port) {
+  SocketAddress result = loopback_address(port);
+  reinterpret_cast<sockaddr_in*>(&result.storage)->sin_addr.s_addr = htonl(INADDR_ANY);
+  return result;
+}
+
+/// No descriptor and errno when it cannot be had.
+FileDescriptor listen_at(const SocketAddress& address) {
+  FileDescriptor socket(::socket(address.storage.ss_family, SOCK_STREAM | kFlags, 0));
+  if (!socket) return {};
+  // Connections of an earlier job that still linger must not keep its port from the next one.
+  set_option(socket, SOL_SOCKET, SO_REUSEADDR, 1);
+  if (address.storage.ss_family == AF_INET6) set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+  const bool listens = ::bind(socket.get(), generic(address), address.size) == 0 &&
+                       ::listen(socket.get(), SOMAXCONN) == 0;
+  return listens ? std::move(socket) : FileDescriptor();
+}
+
+bool is_loopback(const std::string& host) {
+  return host.empty() || host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+}  // namespace
+
+LoopbackListener listen_on_loopback() {
+  LoopbackListener result{.socket = listen_at(loopback_address(0)), .port = 0};
+  if (!result.socket) throw SystemError("listen on a port of 127.0.0.1");
+  sockaddr_in address{};
+  socklen_t size = sizeof address;
+  if (::getsockname(result.socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    throw SystemError("ask for the port of a socket");
+  }
+  result.port = ntohs(address.sin_port);
+  return result;
+}
+
+FileDescriptor listen_on_first_free(const std::string& host, std::span<const std::uint16_t> ports) {
+  int error = 0;
+  for (const std::uint16_t port : ports) {
+    FileDescriptor socket;
+    if (is_loopback(host)) {
+      std::string unused;
+      const std::vector<SocketAddress> addresses = resolve(host, port, unused);
+      socket = listen_at(addresses.empty() ? loopback_address(port) : addresses.front());
+    } else {
+      socket = listen_at(any_address(port));
+      if (!socket && errno == EAFNOSUPPORT) socket = listen_at(any_address_v4(port));
+    }
+    if (socket) return socket;
+    error = errno;
+  }
+  throw BootstrapError(fmt::format("rank 0 cannot listen on port {}: {}", fmt::join(ports, " or "),
+                                   std::generic_category().message(error)));
+}
+
+bool is_listening(int number) {
+  int listens = 0;
+  socklen_t size = sizeof listens;
+  return ::getsockopt(number, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens == 1;
+}
+
+FileDescriptor adopt_socket(int number) {
+  FileDescriptor socket(number);
+  const int flags = ::fcntl(number, F_GETFL);
+  if (flags < 0 || ::fcntl(number, F_SETFL, flags | O_NONBLOCK) != 0 ||
+      ::fcntl(number, F_SETFD, FD_CLOEXEC) != 0) {
+    throw SystemError(fmt::format("adopt socket {}", number));
+  }
+  return socket;
+}
+
+std::vector<SocketAddress> resolve(const std::string& host, std::uint16_t port,
+                                   std::string& error) {
+  if (host.empty()) return {loopback_address(port)};
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV;
+  addrinfo* first = nullptr;
+  const int result = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &first);
+  if (result != 0) {
+    error = ::gai_strerror(result);
+    return {};
+  }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(first, &::freeaddrinfo);
+  std::vector<SocketAddress> addresses;
+  for (const addrinfo* entry = first; entry != nullptr; entry = entry->ai_next) {
+    SocketAddress& address = addresses.emplace_back();
+    std::memcpy(&address.storage, entry->ai_addr, entry->ai_addrlen);
+    address.size = entry->ai_addrlen;
+  }
+  return addresses;
+}
+
+FileDescriptor accept_one(const FileDescriptor& listener) {
+  FileDescriptor socket(::accept4(listener.get(), nullptr, nullptr, kFlags));
+  if (!socket) {
+    const bool nobody = errno == EAGAIN || errno == ECONNABORTED || errno == EINTR;
+    if (!nobody) throw SystemError("accept a connection");
+    return {};
+  }
+  const int enable = 1;  // fails on a Unix socket, which needs no such option
+  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &enable, sizeof enable);
+  return socket;
+}
+
+bool send_all_now(const FileDescriptor& socket, std::span<const std::byte> bytes) {
+  const ssize_t sent = ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  return sent == static_cast<ssize_t>(bytes.size());
+}
+
+FileDescriptor start_connecting(const SocketAddress& address) {
+  FileDescriptor socket(::socket(address.storage.ss_family, SOCK_STREAM | kFlags, 0));
+  if (!socket) {
+    if (errno == EAFNOSUPPORT) return {};
+    throw SystemError("make a TCP socket");
+  }
+  set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+  if (::connect(socket.get(), generic(address), address.size) == 0 || errno == EINPROGRESS) {
+    return socket;
+  }
+  return {};
+}
+
+int pending_error(const FileDescriptor& socket) {
+  int error = 0;
+  socklen_t size = sizeof error;
+  if (::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) return errno;
+  return error;
+}
+
+PeerName peer_name(const FileDescriptor& socket) {
+  SocketAddress address;
+  address.size = sizeof address.storage;
+  if (::getpeername(socket.get(), reinterpret_cast<sockaddr*>(&address.storage), &address.size) !=
+      0) {
+    return {.origin = "somewhere", .whole = "somewhere"};
+  }
+  if (address.storage.ss_family == AF_UNIX) {
+    ucred peer{};
+    socklen_t size = sizeof peer;
+    ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size);
+    const std::string user = fmt::format("user {}", peer.uid);
+    return {.origin = user, .whole = fmt::format("process {} of {}", peer.pid, user)};
+  }
+  std::array<char, NI_MAXHOST> host{};
+  std::array<char, NI_MAXSERV> port{};
+  ::getnameinfo(generic(address), address.size, host.data(), host.size(), port.data(), port.size(),
+                NI_NUMERICHOST | NI_NUMERICSERV);
+  std::string origin = host.data();
+  // An IPv4 peer of a socket that listens on both protocols.
+  constexpr std::string_view kMapped = "::ffff:";
+  if (origin.starts_with(kMapped)) origin.erase(0, kMapped.size());
+  std::string whole = origin.find(':') == std::string::npos ? origin : '[' + origin + ']';
+  whole.append(":").append(port.data());
+  return {.origin = std::move(origin), .whole = std::move(whole)};
+}
+
+}  // namespace hoccl::hw

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "engine/fabric.h"
+#include "engine/topology/topology.h"
+#include "engine/trace/trace.h"
+#include "hw/bootstrap/bootstrap.h"
+#include "hw/fabric/hw_options.h"
+
+namespace hoccl::hw {
+
+class HwPort;
+
+/// One rank of a job on real threads and real memory: a copy engine and a link behind the seam.
+/// The other ranks live in other processes, or (in tests) in other HwFabrics of this process.
+class HwFabric final : public engine::Fabric {
+ public:
+  /// Collective over all ranks of the job. Throws ConfigError when the topology and the options do
+  /// not fit, BootstrapError when a rank is missing.
+  HwFabric(std::unique_ptr<Bootstrap> bootstrap, engine::Topology topology,
+           const HwOptions& options);
+  /// Stops all threads. Others must not need this rank as a relay any more: see
+  /// Bootstrap::barrier().
+  ~HwFabric() override;
+
+  [[nodiscard]] engine::Viability viability() const override;
+  /// Only this process's own rank.
+  engine::Port& port(engine::Rank rank) override;
+  [[nodiscard]] engine::Rank rank() const;
+  [[nodiscard]] const engine::Topology& topology() const;
+  [[nodiscard]] Bootstrap& bootstrap();
+
+  /// Memory that other ranks of the node can map, zeroed.
+  engine::BufferHandle allocate(engine::Bytes size);
+  /// Names part of this process's memory. It can be exported if it lies in memory of allocate().
+  engine::BufferHandle register_buffer(std::span<std::byte> memory);
+  /// Ends the name, and with the last name of an allocate() the memory; importers drop their
+  /// mapping. No operation may be using it.
+  void release(engine::BufferHandle buffer);
+  /// Of this rank's own buffers, and of the slots of every place.
+  [[nodiscard]] std::span<std::byte> bytes(const engine::Region& region);
+
+  /// Host streams, as the application sees them. From any thread.
+  void enqueue_callback(engine::StreamId stream, std::function<void()> callback);
+  /// Blocks until the stream has done all that was enqueued.
+  void synchronize(engine::StreamId stream);
+
+  /// Nothing of this rank is under way any more, so that without new calls nothing happens; streams
+  /// that wait at a gate and completions that wait to be polled do not count. For tests: all ranks
+  /// must be asked, twice in a row.
+  [[nodiscard]] bool idle() const;
+  /// Legs are recorded from now on; the sink is called from several threads, one at a time. Null
+  /// ends it.
+  void record_trace(engine::TraceSink* sink);
+
+ private:
+  friend class ProxyThread;
+  HwPort& own_port();
+
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hoccl::hw

@@ -1,0 +1,189 @@
+#include "hw/fabric/hw_port.h"
+
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+#include "engine/base/check.h"
+#include "engine/pipeline/command.h"
+#include "hw/copy/host_copy_engine.h"
+#include "hw/link/loopback_link.h"
+#include "hw/link/map_link.h"
+
+namespace hoccl::hw {
+
+using engine::Arrived;
+using engine::BufferHandle;
+using engine::Completion;
+using engine::Gate;
+using engine::Lane;
+using engine::Message;
+using engine::MessageArrived;
+using engine::NicId;
+using engine::PlaceId;
+using engine::QueuePairId;
+using engine::Rank;
+using engine::Region;
+using engine::Seconds;
+using engine::Sequence;
+using engine::Status;
+using engine::StreamId;
+using engine::Ticket;
+using engine::WorkId;
+
+namespace {
+
+Seconds thread_cpu_time() {
+  timespec time = {};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return Seconds(static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec));
+}
+
+std::unique_ptr<Link> make_link(const HwOptions& options, const engine::Topology& topology,
+                                Node& node, LegTrace& trace) {
+  switch (options.link) {
+    case LinkKind::kLoopback:
+      return std::make_unique<LoopbackLink>(
+          topology, node.messenger(), node.doorbell(), node.staging(),
+          LoopbackLink::Wire{options.link_rate, options.link_delay}, trace);
+    case LinkKind::kLoopbackMap:
+      return std::make_unique<MapLink>(topology, node.messenger(), node.doorbell(), node.staging());
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+/// Adds the CPU time of its scope to the port's submit time.
+class HwPort::SubmitClock {
+ public:
+  explicit SubmitClock(HwPort& port) : port_(port), begin_(thread_cpu_time()) {}
+  ~SubmitClock() {
+    const double spent = (thread_cpu_time() - begin_).count();
+    port_.submit_seconds_.store(port_.submit_seconds_.load(std::memory_order_relaxed) + spent,
+                                std::memory_order_relaxed);
+  }
+  SubmitClock(const SubmitClock&) = delete;
+  SubmitClock& operator=(const SubmitClock&) = delete;
+
+ private:
+  HwPort& port_;
+  const Seconds begin_;
+};
+
+HwPort::HwPort(Bootstrap& bootstrap, const engine::Topology& topology, const HwOptions& options)
+    : rank_(bootstrap.rank()), topology_(topology), trace_(rank_) {
+  node_ = std::make_unique<Node>(
+      bootstrap, topology, StagingPool::Shape{options.slots, options.slot_size},
+      Node::Events{[this](const Completion& completion) { tell(completion); },
+                   [this](Rank peer, bool died) { lost(peer, died); }});
+  foreground_ = std::make_unique<ForegroundBoard>(rank_, topology, node_->segments());
+  streams_ =
+      std::make_unique<HostStreams>([this](const engine::GateReached& reached) { tell(reached); });
+  copies_ = std::make_unique<HostCopyEngine>(
+      options.copy_threads, [this] { doorbell().ring(); }, trace_);
+  link_ = make_link(options, topology, *node_, trace_);
+}
+
+HwPort::~HwPort() = default;
+
+/// Where a region's bytes are, in the topology's terms.
+PlaceId HwPort::place_of(const Region& region) const {
+  if (node_->staging().is_slot(region.buffer)) return PlaceId(region.buffer.id / 2);
+  return topology_.gpu_place(topology_.gpu_of(region.buffer.owner));
+}
+
+Ticket HwPort::post_copy(Lane lane, const engine::CopyRequest& request) {
+  const SubmitClock clock(*this);
+  HOCCL_CHECK(request.source.size == request.target.size && request.source.size.count() > 0,
+              "copy of {} bytes to a region of {}", request.source.size.count(),
+              request.target.size.count());
+  HOCCL_CHECK(place_of(request.source) != place_of(request.target),
+              "a copy within place {} would run on SMs", place_of(request.source));
+  return copies_->post(lane, {node_->bytes(request.source), node_->bytes(request.target),
+                              request.source.size, request.leg, request.tag});
+}
+
+void HwPort::flush() {
+  const SubmitClock clock(*this);
+  copies_->flush();
+}
+
+Ticket HwPort::post_write(QueuePairId queue_pair, const engine::WriteRequest& request) {
+  const SubmitClock clock(*this);
+  return link_->post_write(queue_pair, request);
+}
+
+void HwPort::post_message(Rank target, const Message& message) {
+  Record record;
+  std::memcpy(record.payload.data(), message.bytes.data(), record.payload.size());
+  node_->messenger().send(target, record);
+}
+
+QueuePairId HwPort::queue_pair(NicId local, NicId remote, int index) {
+  return link_->queue_pair(local, remote, index);
+}
+
+const engine::StagingPlace& HwPort::staging(PlaceId place) const {
+  return node_->staging().place(place);
+}
+
+void HwPort::export_buffer(BufferHandle buffer) { node_->buffers().export_buffer(buffer); }
+void HwPort::import_buffer(BufferHandle buffer) { node_->buffers().import_buffer(buffer); }
+
+void HwPort::open_gate(Gate gate, Sequence sequence) { streams_->open_gate(gate, sequence); }
+
+void HwPort::finish(WorkId work, const Status& status) {
+  const std::scoped_lock lock(finished_mutex_);
+  HOCCL_CHECK(finished_.emplace(work, status).second, "work {} finishes twice", work);
+}
+
+std::optional<Status> HwPort::query(WorkId work) const {
+  const std::scoped_lock lock(finished_mutex_);
+  const auto entry = finished_.find(work);
+  if (entry == finished_.end()) return std::nullopt;
+  return entry->second;
+}
+
+void HwPort::enqueue_ready(Gate gate, Sequence sequence) {
+  streams_->enqueue_ready(gate, sequence);
+}
+void HwPort::enqueue_wait(Gate gate, Sequence sequence) { streams_->enqueue_wait(gate, sequence); }
+
+void HwPort::enqueue_foreground(StreamId stream, bool active) {
+  streams_->enqueue(stream, [this, stream, active] { foreground_->write(stream, active); });
+}
+
+void HwPort::submit(std::shared_ptr<const engine::Command> command) {
+  tell(engine::Submitted{std::move(command)});
+}
+
+void HwPort::tell(Completion completion) {
+  {
+    const std::scoped_lock lock(mailbox_mutex_);
+    mailbox_.push_back(std::move(completion));
+  }
+  doorbell().ring();
+}
+
+/// On the mesh's thread; possibly before the constructor has come to its end.
+void HwPort::lost(Rank peer, bool died) {
+  if (died) std::fprintf(stderr, "hoccl: rank %d: rank %d has died\n", rank_.value(), peer.value());
+  {
+    const std::scoped_lock lock(mailbox_mutex_);
+    newly_lost_.push_back(peer);
+  }
+  doorbell().ring();
+}
+
+bool HwPort::idle() const {
+  return copies_->idle() && link_->idle() && streams_->idle() && node_->buffers().idle() &&
+         node_->messenger().nothing_to_send();
+}
+
+Seconds HwPort::submit_time() const {
+  return Seconds(submit_seconds_.load(std::memory_order_relaxed));
+}
+
+}  // namespace hoccl::hw

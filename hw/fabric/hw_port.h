@@ -1,0 +1,97 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+
+#include "engine/fabric.h"
+#include "engine/topology/topology.h"
+#include "hw/bootstrap/bootstrap.h"
+#include "hw/copy/copy_engine.h"
+#include "hw/fabric/hw_options.h"
+#include "hw/link/link.h"
+#include "hw/node/foreground_board.h"
+#include "hw/node/node.h"
+#include "hw/stream/host_streams.h"
+#include "hw/system/monotonic_clock.h"
+#include "hw/trace/leg_trace.h"
+
+namespace hoccl::hw {
+
+/// The seam of one rank on real threads. The proxy's side is one thread's; the application's side
+/// is any thread's.
+class HwPort final : public engine::Port {
+ public:
+  /// Collective over all ranks.
+  HwPort(Bootstrap& bootstrap, const engine::Topology& topology, const HwOptions& options);
+  ~HwPort() override;
+
+  [[nodiscard]] engine::Rank rank() const override { return rank_; }
+  [[nodiscard]] const engine::Topology& topology() const override { return topology_; }
+  [[nodiscard]] engine::Seconds now() const override { return monotonic_now(); }
+
+  engine::Ticket post_copy(engine::Lane lane, const engine::CopyRequest& request) override;
+  void flush() override;
+  engine::Ticket post_write(engine::QueuePairId queue_pair,
+                            const engine::WriteRequest& request) override;
+  void post_message(engine::Rank target, const engine::Message& message) override;
+  engine::QueuePairId queue_pair(engine::NicId local, engine::NicId remote, int index) override;
+  [[nodiscard]] const engine::StagingPlace& staging(engine::PlaceId place) const override;
+  void export_buffer(engine::BufferHandle buffer) override;
+  void import_buffer(engine::BufferHandle buffer) override;
+  void open_gate(engine::Gate gate, engine::Sequence sequence) override;
+  void finish(engine::WorkId work, const engine::Status& status) override;
+  std::size_t poll(std::span<engine::Completion> out) override;
+  void account(engine::CpuWork /*work*/, std::int64_t /*count*/) override {}
+
+  void enqueue_ready(engine::Gate gate, engine::Sequence sequence) override;
+  void enqueue_wait(engine::Gate gate, engine::Sequence sequence) override;
+  void enqueue_foreground(engine::StreamId stream, bool active) override;
+  void submit(std::shared_ptr<const engine::Command> command) override;
+  [[nodiscard]] std::optional<engine::Status> query(engine::WorkId work) const override;
+
+  [[nodiscard]] Doorbell& doorbell() const { return node_->doorbell(); }
+  [[nodiscard]] Node& node() { return *node_; }
+  [[nodiscard]] HostStreams& streams() { return *streams_; }
+  [[nodiscard]] LegTrace& trace() { return trace_; }
+  /// Nothing is under way; see HwFabric::idle().
+  [[nodiscard]] bool idle() const;
+  /// CPU time of the polling thread in post_copy, flush and post_write.
+  [[nodiscard]] engine::Seconds submit_time() const;
+
+ private:
+  class SubmitClock;
+
+  void tell(engine::Completion completion);
+  void lost(engine::Rank peer, bool died);
+  [[nodiscard]] engine::PlaceId place_of(const engine::Region& region) const;
+  std::optional<engine::Completion> next();
+  std::optional<engine::Completion> next_from_mailbox();
+  std::optional<engine::Completion> next_from_lost_peers();
+  std::optional<engine::Completion> next_record();
+  std::optional<engine::Completion> accept(engine::Rank sender, const Record& record);
+  engine::Completion give_up(engine::Rank peer);
+
+  const engine::Rank rank_;
+  const engine::Topology& topology_;
+  LegTrace trace_;
+  std::mutex mailbox_mutex_;
+  std::deque<engine::Completion> mailbox_;  ///< what other threads tell the proxy
+  std::deque<engine::Rank> newly_lost_;     ///< under mailbox_mutex_
+  std::set<engine::Rank> lost_;             ///< of the polling thread
+  mutable std::mutex finished_mutex_;
+  std::map<engine::WorkId, engine::Status> finished_;
+  bool foreground_reported_ = false;
+  std::atomic<double> submit_seconds_{0.0};
+  std::unique_ptr<Node> node_;
+  std::unique_ptr<ForegroundBoard> foreground_;
+  // These call back into what is above from threads of their own, so they end first.
+  std::unique_ptr<HostStreams> streams_;
+  std::unique_ptr<CopyEngine> copies_;
+  std::unique_ptr<Link> link_;
+};
+
+}  // namespace hoccl::hw

@@ -1,0 +1,107 @@
+// The part of HwPort that tells the proxy what has happened.
+
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "hw/fabric/hw_port.h"
+
+namespace hoccl::hw {
+
+using engine::Arrived;
+using engine::Completion;
+using engine::MessageArrived;
+using engine::NicId;
+using engine::Rank;
+
+std::size_t HwPort::poll(std::span<Completion> out) {
+  node_->messenger().send_waiting();
+  std::size_t count = 0;
+  while (count < out.size()) {
+    std::optional<Completion> completion = next();
+    if (!completion) break;
+    out[count++] = std::move(*completion);
+  }
+  return count;
+}
+
+std::optional<Completion> HwPort::next() {
+  if (auto told = next_from_mailbox()) return told;
+  if (auto copies = copies_->poll()) return *copies;
+  if (auto writes = link_->poll()) return *writes;
+  if (const bool active = foreground_->is_active(); active != foreground_reported_) {
+    foreground_reported_ = active;
+    return engine::ForegroundChanged{active};
+  }
+  if (auto record = next_record()) return record;
+  return next_from_lost_peers();
+}
+
+std::optional<Completion> HwPort::next_from_mailbox() {
+  const std::scoped_lock lock(mailbox_mutex_);
+  if (mailbox_.empty()) return std::nullopt;
+  Completion completion = std::move(mailbox_.front());
+  mailbox_.pop_front();
+  return completion;
+}
+
+std::optional<Completion> HwPort::next_record() {
+  Rank sender;
+  Record record;
+  while (true) {
+    switch (node_->messenger().receive(sender, record)) {
+      case RecordRing::Popped::kNothing:
+        return std::nullopt;
+      case RecordRing::Popped::kGarbage:
+        return give_up(sender);
+      case RecordRing::Popped::kRecord:
+        return accept(sender, record);
+    }
+  }
+}
+
+/// What a lost peer had said comes before the news of its loss: its rings are empty by now, because
+/// its process ended before we heard of it and next_record() found nothing more.
+std::optional<Completion> HwPort::next_from_lost_peers() {
+  Rank peer;
+  do {
+    const std::scoped_lock lock(mailbox_mutex_);
+    if (newly_lost_.empty()) return std::nullopt;
+    peer = newly_lost_.front();
+    newly_lost_.pop_front();
+  } while (lost_.contains(peer));
+  Record record;
+  if (node_->messenger().receive_from(peer, record) == RecordRing::Popped::kRecord) {
+    // It came between the look into the rings and the news.
+    const std::scoped_lock lock(mailbox_mutex_);
+    newly_lost_.push_front(peer);
+    return accept(peer, record);
+  }
+  return give_up(peer);
+}
+
+Completion HwPort::give_up(Rank peer) {
+  lost_.insert(peer);
+  node_->messenger().lose(peer);
+  link_->peer_lost(peer);
+  foreground_->peer_lost(peer);
+  return engine::PeerLost{peer};
+}
+
+/// Nothing that comes out of shared memory is believed.
+std::optional<Completion> HwPort::accept(Rank sender, const Record& record) {
+  if (record.kind == Record::Kind::kMessage) {
+    MessageArrived message;
+    message.source = sender;
+    std::memcpy(message.message.bytes.data(), record.payload.data(), record.payload.size());
+    return message;
+  }
+  Arrived arrived;
+  arrived.local_nic = NicId(record.local_nic);
+  arrived.remote_nic = NicId(record.remote_nic);
+  arrived.immediate = record.immediate;
+  std::memcpy(&arrived.descriptor, record.payload.data(), sizeof(arrived.descriptor));
+  return arrived;
+}
+
+}  // namespace hoccl::hw

@@ -1,0 +1,85 @@
+#include "hw/fabric/proxy_thread.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <thread>
+
+#include "engine/pipeline/proxy.h"
+#include "hw/fabric/hw_port.h"
+#include "hw/system/monotonic_clock.h"
+
+namespace hoccl::hw {
+
+using engine::Seconds;
+
+namespace {
+
+/// How long an idle proxy looks at its doorbell before it sleeps: about what a sleep and a wake-up
+/// cost. With fewer cores than ranks spinning would only take time from those who have work.
+constexpr Seconds kSpin(5e-6);
+
+}  // namespace
+
+struct ProxyThread::Impl {
+  Impl(HwFabric& of, HwPort& own, engine::Port* wrapped, const engine::PipelineOptions& options)
+      : port(own),
+        proxy(wrapped != nullptr ? *wrapped : own, options),
+        spin(std::thread::hardware_concurrency() > static_cast<unsigned>(of.topology().rank_count())
+                 ? kSpin
+                 : Seconds(0.0)),
+        thread([this] { run(); }) {}
+
+  void run() {
+    ::pthread_getcpuclockid(::pthread_self(), &clock);
+    has_clock.store(true, std::memory_order_release);
+    while (!stopping.load(std::memory_order_acquire)) {
+      const std::uint32_t seen = port.doorbell().rings();
+      const std::optional<Seconds> deadline = proxy.step();
+      quiescent.store(proxy.quiescent(), std::memory_order_release);
+      rest(seen, deadline);
+    }
+  }
+
+  void rest(std::uint32_t seen, std::optional<Seconds> deadline) {
+    const Seconds begin = monotonic_now();
+    Seconds now = begin;
+    while (port.doorbell().rings() == seen && now < begin + spin) now = monotonic_now();
+    if (port.doorbell().rings() != seen) return;
+    std::optional<Seconds> timeout;
+    if (deadline) timeout = *deadline - now;
+    port.doorbell().wait(seen, timeout);
+  }
+
+  HwPort& port;
+  engine::Proxy proxy;
+  const Seconds spin;
+  std::atomic<bool> stopping{false};
+  std::atomic<bool> quiescent{true};
+  std::atomic<bool> has_clock{false};
+  clockid_t clock = {};
+  std::thread thread;
+};
+
+ProxyThread::ProxyThread(HwFabric& fabric, const engine::PipelineOptions& options,
+                         engine::Port* port)
+    : impl_(std::make_unique<Impl>(fabric, fabric.own_port(), port, options)) {}
+
+ProxyThread::~ProxyThread() {
+  impl_->stopping.store(true, std::memory_order_release);
+  impl_->port.doorbell().ring();
+  impl_->thread.join();
+}
+
+bool ProxyThread::quiescent() const { return impl_->quiescent.load(std::memory_order_acquire); }
+
+Seconds ProxyThread::cpu_time() const {
+  timespec time = {};
+  if (impl_->has_clock.load(std::memory_order_acquire)) ::clock_gettime(impl_->clock, &time);
+  return Seconds(static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec));
+}
+
+Seconds ProxyThread::submit_time() const { return impl_->port.submit_time(); }
+
+}  // namespace hoccl::hw

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "engine/fabric.h"
+#include "hw/node/local_mesh.h"
+#include "hw/system/shared_memory.h"
+
+namespace hoccl::hw {
+
+/// Memory, and what keeps it mapped.
+struct PinnedBytes {
+  std::byte* data = nullptr;
+  std::shared_ptr<const void> owner;
+};
+
+/// User buffers: names parts of this process's memory, hands them to other ranks of the node and
+/// maps theirs. What is exchanged is the whole allocation, once, and buffers are parts of it (as
+/// CUDA IPC demands: a handle names an allocation and may be opened once per process). A handle is
+/// never used for a second buffer, so a cached mapping can never show something else.
+class BufferRegistry {
+ public:
+  using Completed = std::function<void(const engine::Completion&)>;
+
+  /// `first_id`: the first handle of its own. `completed` receives BufferExported and
+  /// BufferImported, from any thread.
+  BufferRegistry(engine::Rank rank, std::int32_t first_id, LocalMesh& mesh, Completed completed);
+
+  engine::BufferHandle allocate(engine::Bytes size);
+  engine::BufferHandle add(std::span<std::byte> memory);
+  void release(engine::BufferHandle buffer);
+
+  void export_buffer(engine::BufferHandle buffer);
+  void import_buffer(engine::BufferHandle buffer);
+  /// Of an own or an imported buffer.
+  [[nodiscard]] PinnedBytes bytes(const engine::Region& region);
+
+  /// A packet of another rank's registry, on the mesh's thread.
+  void receive(LocalMesh::Packet packet);
+  void peer_lost(engine::Rank peer);
+  /// Imports that have not come yet.
+  [[nodiscard]] bool idle() const;
+
+  /// Whether a packet is for this registry.
+  static bool is_for_me(const LocalMesh::Packet& packet);
+
+ private:
+  struct Allocation {
+    std::uint32_t id = 0;
+    SharedMemory memory;
+    std::size_t buffers = 0;
+    std::set<engine::Rank> importers;
+  };
+  struct OwnBuffer {
+    std::span<std::byte> memory;
+    std::shared_ptr<Allocation> allocation;  ///< null: memory of somebody else's
+    bool exported = false;
+  };
+  struct Imported {
+    SharedMemory memory;
+    engine::Bytes offset;
+    engine::Bytes size;
+    std::uint32_t allocation = 0;
+  };
+  using AllocationKey = std::pair<engine::Rank, std::uint32_t>;
+  struct Packet;
+
+  engine::BufferHandle add_locked(std::span<std::byte> memory,
+                                  std::shared_ptr<Allocation> allocation);
+  void answer(engine::Rank importer, const Packet& request);
+  void imported(engine::Rank owner, const Packet& reply, std::vector<FileDescriptor> descriptors);
+  void invalidate(engine::Rank owner, std::uint32_t allocation);
+  void send(engine::Rank peer, const Packet& packet, std::span<const int> descriptors = {});
+
+  const engine::Rank rank_;
+  LocalMesh& mesh_;
+  const Completed completed_;
+  mutable std::mutex mutex_;
+  std::int32_t next_id_;
+  std::uint32_t next_allocation_ = 1;
+  std::map<std::int32_t, OwnBuffer> own_;
+  std::map<engine::BufferHandle, Imported> imported_;
+  std::map<AllocationKey, SharedMemory> mapped_;
+  std::set<engine::BufferHandle> importing_;
+  std::set<engine::Rank> lost_;
+};
+
+}  // namespace hoccl::hw

@@ -1,0 +1,50 @@
+#include "hw/node/foreground_board.h"
+
+#include <algorithm>
+
+#include "engine/base/check.h"
+
+namespace hoccl::hw {
+
+using engine::Rank;
+using engine::StreamId;
+
+ForegroundBoard::ForegroundBoard(Rank rank, const engine::Topology& topology,
+                                 const std::vector<RankSegment>& segments)
+    : rank_(rank), segments_(segments) {
+  const auto device_of = [&](Rank of) { return topology.gpu(topology.gpu_of(of)).physical; };
+  for (int other = 0; other < topology.rank_count(); ++other) {
+    if (device_of(Rank(other)) == device_of(rank)) all_sharers_.emplace_back(other);
+  }
+  living_sharers_ = all_sharers_;
+}
+
+std::size_t ForegroundBoard::word_of(StreamId stream) {
+  const std::scoped_lock lock(mutex_);
+  const std::size_t word = words_.try_emplace(stream, words_.size()).first->second;
+  HOCCL_CHECK(word < RankSegment::kForegroundWords, "more than {} streams with foreground work",
+              RankSegment::kForegroundWords);
+  return word;
+}
+
+void ForegroundBoard::write(StreamId stream, bool active) {
+  segments_[rank_.index()]
+      .foreground(word_of(stream))
+      .store(active ? 1 : 0, std::memory_order_release);
+  for (const Rank sharer : all_sharers_) segments_[sharer.index()].doorbell().ring();
+}
+
+bool ForegroundBoard::is_active() const {
+  return std::ranges::any_of(living_sharers_, [this](Rank sharer) {
+    for (std::size_t word = 0; word < RankSegment::kForegroundWords; ++word) {
+      if (segments_[sharer.index()].foreground(word).load(std::memory_order_acquire) != 0) {
+        return true;
+      }
+    }
+    return false;
+  });
+}
+
+void ForegroundBoard::peer_lost(Rank peer) { std::erase(living_sharers_, peer); }
+
+}  // namespace hoccl::hw

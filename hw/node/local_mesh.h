@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "hw/bootstrap/bootstrap.h"
+#include "hw/system/file_descriptor.h"
+
+namespace hoccl::hw {
+
+/// Local sockets between all ranks of one host: they carry file descriptors, and their end tells
+/// at once, in the kernel's words, that a process is gone: a process's sockets are closed only
+/// after the last of its threads has run for the last time.
+class LocalMesh {
+ public:
+  struct Packet {
+    engine::Rank source;
+    std::span<const std::byte> payload;  ///< at most kMaxPayload
+    std::vector<FileDescriptor> descriptors;
+  };
+  static constexpr std::size_t kMaxPayload = 256;
+  static constexpr std::size_t kMaxDescriptors = 4;
+
+  /// Collective over all ranks of the job, which must be on one host (throws BootstrapError naming
+  /// one that is not). Peers prove their user (SO_PEERCRED) and the job's secret.
+  explicit LocalMesh(Bootstrap& bootstrap);
+  /// Says goodbye to all peers: for them this rank has left, not died.
+  ~LocalMesh();
+
+  /// Starts the thread that receives. `on_packet` is called there, in order per source. `on_lost`
+  /// is called there once per peer, after its last packet; `died` is false after a goodbye.
+  void start(std::function<void(Packet)> on_packet,
+             std::function<void(engine::Rank, bool died)> on_lost);
+
+  /// From any thread; never blocks. In order per peer. Nothing happens when the peer is lost.
+  void send(engine::Rank peer, std::span<const std::byte> payload,
+            std::span<const int> descriptors = {});
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hoccl::hw

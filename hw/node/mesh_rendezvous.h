@@ -1,0 +1,22 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hw/bootstrap/bootstrap.h"
+#include "hw/system/file_descriptor.h"
+
+namespace hoccl::hw {
+
+/// Collective: connects every two ranks of the job, all of which must be on one host; a rank
+/// connects to those below it. By rank, none for this one. Throws BootstrapError naming a rank that
+/// is elsewhere or did not come.
+std::vector<FileDescriptor> connect_local_ranks(Bootstrap& bootstrap);
+
+/// Why a process of user `peer` may not talk to one of user `self`.
+std::optional<std::string> objection_to_user(uid_t peer, uid_t self);
+
+}  // namespace hoccl::hw

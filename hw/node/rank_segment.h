@@ -1,0 +1,48 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "engine/base/ids.h"
+#include "hw/node/record_ring.h"
+#include "hw/system/doorbell.h"
+#include "hw/system/shared_memory.h"
+
+namespace hoccl::hw {
+
+/// The shared memory of one rank, mapped by all ranks of the host: how it is woken, what others
+/// tell it, and whether foreground work of its streams is under way.
+class RankSegment {
+ public:
+  /// Streams of one process that can carry foreground work.
+  static constexpr std::size_t kForegroundWords = 64;
+
+  static RankSegment create(engine::Rank rank, int rank_count);
+  static RankSegment attach(FileDescriptor descriptor, int rank_count);
+  static engine::Bytes size_for(int rank_count);
+
+  RankSegment() = default;
+  [[nodiscard]] explicit operator bool() const { return static_cast<bool>(memory_); }
+  [[nodiscard]] int descriptor() const { return memory_.descriptor(); }
+  [[nodiscard]] Doorbell& doorbell() const { return head().doorbell; }
+  /// Written by the owner's streams only, in stream order: 1 while foreground work is under way.
+  [[nodiscard]] std::atomic<std::uint32_t>& foreground(std::size_t word) const {
+    return head().foreground[word];
+  }
+  /// What `sender` tells the owner.
+  [[nodiscard]] RecordRing& ring_from(engine::Rank sender) const {
+    return reinterpret_cast<RecordRing*>(memory_.data() + sizeof(Head))[sender.index()];
+  }
+
+ private:
+  struct alignas(64) Head {
+    Doorbell doorbell;
+    alignas(64) std::array<std::atomic<std::uint32_t>, kForegroundWords> foreground;
+  };
+  [[nodiscard]] Head& head() const { return *reinterpret_cast<Head*>(memory_.data()); }
+
+  SharedMemory memory_;
+};
+
+}  // namespace hoccl::hw

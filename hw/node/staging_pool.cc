@@ -1,0 +1,58 @@
+#include "hw/node/staging_pool.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace hoccl::hw {
+namespace {
+
+/// Frames start on pages of their own, as registered GPU memory does.
+constexpr std::size_t kPage = 4096;
+
+std::size_t round_up(std::size_t size) { return (size + kPage - 1) / kPage * kPage; }
+
+}  // namespace
+
+std::size_t StagingPool::table_size(const Shape& shape) {
+  return round_up(2 * static_cast<std::size_t>(shape.slots) * sizeof(std::atomic<Frame>));
+}
+
+std::size_t StagingPool::frame_stride(const Shape& shape) {
+  return round_up(static_cast<std::size_t>(shape.slot_size.count()));
+}
+
+engine::Bytes StagingPool::size_for(const Shape& shape) {
+  return engine::Bytes(table_size(shape) +
+                       2 * static_cast<std::size_t>(shape.slots) * frame_stride(shape));
+}
+
+StagingPool StagingPool::create(engine::PlaceId place, const Shape& shape) {
+  StagingPool pool;
+  pool.shape_ = shape;
+  pool.memory_ = SharedMemory::create(fmt::format("hoccl-place-{}", place), size_for(shape));
+  const Frame first = static_cast<Frame>(place.value()) * pool.frame_count();
+  for (std::uint32_t i = 0; i < pool.frame_count(); ++i) {
+    const auto slots = static_cast<std::uint32_t>(shape.slots);
+    pool.frame_of({i >= slots, i % slots}).store(first + i, std::memory_order_relaxed);
+  }
+  return pool;
+}
+
+StagingPool StagingPool::attach(FileDescriptor descriptor, const Shape& shape) {
+  StagingPool pool;
+  pool.shape_ = shape;
+  pool.memory_ = SharedMemory::attach(std::move(descriptor), size_for(shape));
+  return pool;
+}
+
+std::atomic<StagingPool::Frame>& StagingPool::frame_of(SlotIndex slot) const {
+  const std::size_t first = slot.receive ? static_cast<std::size_t>(shape_.slots) : 0;
+  return reinterpret_cast<std::atomic<Frame>*>(memory_.data())[first + slot.index];
+}
+
+std::byte* StagingPool::frame(std::uint32_t index) const {
+  return memory_.data() + table_size(shape_) + index * frame_stride(shape_);
+}
+
+}  // namespace hoccl::hw

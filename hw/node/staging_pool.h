@@ -1,0 +1,54 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/base/ids.h"
+#include "engine/base/units.h"
+#include "hw/system/shared_memory.h"
+
+namespace hoccl::hw {
+
+/// Which slot of a pool.
+struct SlotIndex {
+  bool receive = false;
+  std::uint32_t index = 0;
+};
+
+/// The staging memory of one place: its send slots and receive slots, created by the process that
+/// hosts the place, mapped by every process of the host. A slot's bytes lie in a *frame*; on the
+/// map link a write is the exchange of two slots' frames.
+class StagingPool {
+ public:
+  struct Shape {
+    int slots = 0;  ///< send slots and receive slots, each
+    engine::Bytes slot_size;
+  };
+  /// Frame i of place p is number p * 2 * slots + i.
+  using Frame = std::uint32_t;
+
+  StagingPool() = default;
+  static StagingPool create(engine::PlaceId place, const Shape& shape);
+  static StagingPool attach(FileDescriptor descriptor, const Shape& shape);
+
+  [[nodiscard]] explicit operator bool() const { return static_cast<bool>(memory_); }
+  [[nodiscard]] int descriptor() const { return memory_.descriptor(); }
+  /// The frame that the slot's bytes lie in now.
+  [[nodiscard]] std::atomic<Frame>& frame_of(SlotIndex slot) const;
+  /// The bytes of this place's own i-th frame.
+  [[nodiscard]] std::byte* frame(std::uint32_t index) const;
+  [[nodiscard]] std::uint32_t frame_count() const {
+    return 2 * static_cast<std::uint32_t>(shape_.slots);
+  }
+
+ private:
+  [[nodiscard]] static std::size_t table_size(const Shape& shape);
+  [[nodiscard]] static std::size_t frame_stride(const Shape& shape);
+  [[nodiscard]] static engine::Bytes size_for(const Shape& shape);
+
+  SharedMemory memory_;
+  Shape shape_;
+};
+
+}  // namespace hoccl::hw

@@ -1,0 +1,59 @@
+#include "hw/trace/leg_trace.h"
+
+#include <string_view>
+
+#include "engine/trace/track_name.h"
+#include "hw/system/monotonic_clock.h"
+
+namespace hoccl::hw {
+namespace {
+
+std::string_view name_of(engine::Leg leg) {
+  switch (leg) {
+    case engine::Leg::kStageIn:
+      return "stage_in";
+    case engine::Leg::kDirect:
+      return "direct";
+    case engine::Leg::kDeliver:
+      return "deliver";
+  }
+  return "?";
+}
+
+}  // namespace
+
+void LegTrace::record_into(engine::TraceSink* sink) {
+  const std::scoped_lock lock(mutex_);
+  sink_ = sink;
+}
+
+void LegTrace::record(const engine::TraceEvent& event) {
+  const std::scoped_lock lock(mutex_);
+  if (sink_ != nullptr) sink_->record(event);
+}
+
+void LegTrace::copied(engine::Lane lane, engine::Leg leg, const engine::ChunkTag& tag,
+                      engine::Bytes size, engine::Seconds begin) {
+  record({.begin = begin,
+          .end = monotonic_now(),
+          .track = engine::copy_engine_track(rank_, lane),
+          .name = name_of(leg),
+          .flow = tag.flow,
+          .chunk = tag.chunk,
+          .size = size,
+          .operation = tag.operation});
+}
+
+void LegTrace::written(engine::NicId nic, const engine::ChunkTag& tag, engine::Bytes size,
+                       engine::Seconds begin) {
+  record({.begin = begin,
+          .end = monotonic_now(),
+          .track = {rank_, engine::TrackKind::kNicSend, nic.value()},
+          .name = "wire",
+          .flow = tag.flow,
+          .chunk = tag.chunk,
+          .size = size,
+          .operation = tag.operation});
+}
+
+}  // namespace hoccl::hw

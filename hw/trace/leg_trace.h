@@ -1,0 +1,31 @@
+#pragma once
+
+#include <mutex>
+
+#include "engine/fabric.h"
+#include "engine/trace/trace.h"
+
+namespace hoccl::hw {
+
+/// Records the legs of one rank, from any of its threads.
+class LegTrace {
+ public:
+  explicit LegTrace(engine::Rank rank) : rank_(rank) {}
+
+  /// Null: off.
+  void record_into(engine::TraceSink* sink);
+  /// Each ends now.
+  void copied(engine::Lane lane, engine::Leg leg, const engine::ChunkTag& tag, engine::Bytes size,
+              engine::Seconds begin);
+  void written(engine::NicId nic, const engine::ChunkTag& tag, engine::Bytes size,
+               engine::Seconds begin);
+
+ private:
+  void record(const engine::TraceEvent& event);
+
+  const engine::Rank rank_;
+  std::mutex mutex_;
+  engine::TraceSink* sink_ = nullptr;
+};
+
+}  // namespace hoccl::hw
