@@ -71,7 +71,7 @@ std::shared_ptr<Work> Communicator::run(std::shared_ptr<const Plan> plan, Region
     if (transfer.source == rank()) {
       require_inside("send", transfer.source_offset + transfer.size, send_buffer, rank());
     }
-    if (transfer.target == rank()) {
+    if (delivers_to(transfer, rank())) {
       require_inside("receive", transfer.target_offset + transfer.size, receive_buffer, rank());
     }
   }

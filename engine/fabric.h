@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "engine/base/ids.h"
@@ -45,6 +46,10 @@ struct Region {
 /// serves all peer traffic of a GPU and one each D2H and H2D (reference: kernel_ce_gh100.c).
 enum class CopyClass : std::uint8_t { kPeer, kDeviceToHost, kHostToDevice };
 inline constexpr std::size_t kCopyClassCount = 3;
+inline constexpr std::array<CopyClass, kCopyClassCount> kCopyClasses = {
+    CopyClass::kPeer, CopyClass::kDeviceToHost, CopyClass::kHostToDevice};
+/// "peer", "d2h" or "h2d".
+std::string_view to_string(CopyClass copy_class);
 
 /// One FIFO of copies on an engine of the port's own GPU (a CUDA stream on hardware).
 struct Lane {

@@ -36,6 +36,20 @@ Pattern empty_pattern(std::string_view name, int rank_count, Bytes size) {
   return pattern;
 }
 
+/// The first `senders` ranks send to the next one, the last rank to the first.
+Pattern to_next(std::string_view name, int rank_count, int senders, Bytes size) {
+  require_ranks_and_size(name, rank_count, size);
+  Pattern pattern = empty_pattern(name, rank_count, size);
+  for (int rank = 0; rank < senders; ++rank) {
+    pattern.flows.push_back({.source = Rank(rank),
+                             .target = Rank((rank + 1) % rank_count),
+                             .source_offset = Bytes(0),
+                             .target_offset = Bytes(0),
+                             .size = size});
+  }
+  return pattern;
+}
+
 }  // namespace
 
 Pattern send_recv(int rank_count, Rank source, Rank target, Bytes size) {
@@ -56,16 +70,11 @@ Pattern send_recv(int rank_count, Rank source, Rank target, Bytes size) {
 }
 
 Pattern send_recv_ring(int rank_count, Bytes size) {
-  require_ranks_and_size(kSendRecvRingName, rank_count, size);
-  Pattern pattern = empty_pattern(kSendRecvRingName, rank_count, size);
-  for (int rank = 0; rank < rank_count; ++rank) {
-    pattern.flows.push_back({.source = Rank(rank),
-                             .target = Rank((rank + 1) % rank_count),
-                             .source_offset = Bytes(0),
-                             .target_offset = Bytes(0),
-                             .size = size});
-  }
-  return pattern;
+  return to_next(kSendRecvRingName, rank_count, rank_count, size);
+}
+
+Pattern pp_chain(int rank_count, Bytes size) {
+  return to_next(kPpChainName, rank_count, rank_count - 1, size);
 }
 
 }  // namespace hoccl::engine

@@ -11,7 +11,7 @@ CopyQueue::CopyQueue(Port& port, const PipelineOptions& options) : port_(port), 
 }
 
 bool CopyQueue::has_room(CopyClass copy_class) const {
-  return engines_[static_cast<std::size_t>(copy_class)].in_flight < options_.quantum;
+  return in_flight(copy_class) < options_.quantum;
 }
 
 void CopyQueue::post(CopyClass copy_class, const CopyJob& job) {

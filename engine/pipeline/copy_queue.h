@@ -45,6 +45,9 @@ class CopyQueue {
   void complete(const CopiesDone& done, std::vector<Ended>& ended);
 
   [[nodiscard]] bool idle() const;
+  [[nodiscard]] int in_flight(CopyClass copy_class) const {
+    return engines_[static_cast<std::size_t>(copy_class)].in_flight;
+  }
 
  private:
   struct LaneState {

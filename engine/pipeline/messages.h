@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 #include "engine/base/check.h"
@@ -32,6 +33,9 @@ enum class MessageKind : std::uint8_t {
   kFailed,         ///< anyone -> ranks of the operation: it ended with this status
   kStopped,        ///< source -> target: of this failed operation I write nothing more (direct)
 };
+
+/// What a message of this kind is called; "message" for an unknown kind.
+std::string_view to_string(MessageKind kind);
 
 struct SlotReference {
   std::uint16_t slot = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <utility>
@@ -18,16 +19,20 @@ struct SourceFlow {
   FlowId id;
   const Transfer* transfer = nullptr;
   std::int64_t chunks = 0;
-  std::int64_t next_chunk = 0;  ///< first one whose copy is not posted yet
-  std::int64_t copied = 0;      ///< chunks that have left the user buffer
-  bool admitted = false;        ///< the target is ready (and, if direct, its buffer imported)
-  bool leasing = false;         ///< a lease is open at the send stager
-  bool queued = false;          ///< waits for a copy engine
+  std::int64_t next_chunk = 0;    ///< first one whose copy is not posted yet
+  std::int64_t copied = 0;        ///< chunks that have left the user buffer
+  std::vector<Rank> waiting_for;  ///< targets that are not ready (or, if direct, not imported)
+  bool leasing = false;           ///< a lease is open at the send stager
+  bool queued = false;            ///< waits for a copy engine
   bool done = false;
   CopyClass copy_class = CopyClass::kPeer;
-  PlaceId place;                    ///< staged: where its send slots are
-  std::deque<SlotReference> slots;  ///< staged: granted, not yet used
-  Region target_buffer;             ///< direct: the target's buffer of this operation
+  PlaceId place;                                 ///< staged: where its send slots are
+  std::array<std::uint32_t, 3> local_targets{};  ///< staged: as in its chunks' descriptors
+  std::deque<SlotReference> slots;               ///< staged: granted, not yet used
+  Region target_buffer;                          ///< direct: the target's buffer of this operation
+
+  /// All targets are ready: its chunks may take slots or cross the network.
+  [[nodiscard]] bool admitted() const { return waiting_for.empty(); }
 };
 
 /// A transfer this rank receives.

@@ -9,16 +9,13 @@
 namespace hoccl::engine {
 namespace {
 
-constexpr std::array kCopyClasses = {CopyClass::kPeer, CopyClass::kDeviceToHost,
-                                     CopyClass::kHostToDevice};
-
 Bytes chunk_size_at(const SourceFlow& flow, std::int64_t chunk) {
   const Bytes chunk_size = flow.operation->operation.plan->chunk_size;
   return std::min(chunk_size, flow.transfer->size - chunk_size * chunk);
 }
 
 bool can_copy(const SourceFlow& flow) {
-  if (flow.next_chunk == flow.chunks || !flow.admitted) return false;
+  if (flow.next_chunk == flow.chunks || !flow.admitted()) return false;
   return flow.transfer->route == Route::kDirect || !flow.slots.empty();
 }
 
@@ -49,35 +46,48 @@ void P2pExecutor::act() {
   for (const CopyClass copy_class : kCopyClasses) {
     while (copies_.has_room(copy_class) && post_next(copy_class)) {
     }
+    watch_background(copy_class);
   }
   copies_.flush();
 }
 
 /// Deliveries first, because they free receive slots. Background waits while foreground work of the
-/// application is active on this GPU (paper §4, strict priority).
+/// application is active on this GPU (paper §4, strict priority), until its patience ends.
 bool P2pExecutor::post_next(CopyClass copy_class) {
+  constexpr FlowClass kForeground = FlowClass::kForeground;
+  constexpr FlowClass kBackground = FlowClass::kBackground;
+  const std::optional<Seconds> deadline = background_deadline(copy_class);
+  if (deadline && *deadline <= port_.now()) {
+    return post_waiting_delivery(copy_class, kBackground) ||
+           post_waiting_chunk(copy_class, kBackground);
+  }
   const bool background_allowed = !foreground_active_;
-  for (const FlowClass flow_class : {FlowClass::kForeground, FlowClass::kBackground}) {
-    if (flow_class == FlowClass::kBackground && !background_allowed) continue;
-    auto& deliveries = work(copy_class, flow_class).deliveries;
-    if (deliveries.empty()) continue;
-    const Delivery delivery = deliveries.front();
-    deliveries.pop_front();
-    post_delivery(copy_class, delivery);
-    return true;
-  }
-  for (const FlowClass flow_class : {FlowClass::kForeground, FlowClass::kBackground}) {
-    if (flow_class == FlowClass::kBackground && !background_allowed) continue;
-    auto& candidates = work(copy_class, flow_class).candidates;
-    if (candidates.empty()) continue;
-    SourceFlow& flow = *candidates.begin()->flow;
-    candidates.erase(candidates.begin());
-    flow.queued = false;
-    post_source_chunk(flow);
-    queue_candidate(flow);
-    return true;
-  }
-  return false;
+  return post_waiting_delivery(copy_class, kForeground) ||
+         (background_allowed && post_waiting_delivery(copy_class, kBackground)) ||
+         post_waiting_chunk(copy_class, kForeground) ||
+         (background_allowed && post_waiting_chunk(copy_class, kBackground));
+}
+
+bool P2pExecutor::post_waiting_delivery(CopyClass copy_class, FlowClass flow_class) {
+  auto& deliveries = work(copy_class, flow_class).deliveries;
+  if (deliveries.empty()) return false;
+  const Delivery delivery = deliveries.front();
+  deliveries.pop_front();
+  post_delivery(copy_class, delivery);
+  background_posted(copy_class, flow_class);
+  return true;
+}
+
+bool P2pExecutor::post_waiting_chunk(CopyClass copy_class, FlowClass flow_class) {
+  auto& candidates = work(copy_class, flow_class).candidates;
+  if (candidates.empty()) return false;
+  SourceFlow& flow = *candidates.begin()->flow;
+  candidates.erase(candidates.begin());
+  flow.queued = false;
+  post_source_chunk(flow);
+  queue_candidate(flow);
+  background_posted(copy_class, flow_class);
+  return true;
 }
 
 void P2pExecutor::post_delivery(CopyClass copy_class, const Delivery& delivery) {
@@ -170,7 +180,6 @@ void P2pExecutor::source_copied(const CopyJob& job) {
   }
   const Topology& topology = port_.topology();
   const Bytes within = state.operation.plan->chunk_size * job.request.tag.chunk;
-  const auto target_index = static_cast<std::size_t>(topology.local_index(flow.transfer->target));
   Descriptor descriptor;
   descriptor.kind = static_cast<std::uint8_t>(MessageKind::kStaged);
   descriptor.traffic_class = static_cast<std::uint8_t>(flow.transfer->flow_class);
@@ -184,7 +193,7 @@ void P2pExecutor::source_copied(const CopyJob& job) {
   descriptor.size_bytes = static_cast<std::uint32_t>(job.request.source.size.count());
   descriptor.target_offset =
       static_cast<std::uint64_t>((flow.transfer->target_offset + within).count());
-  descriptor.local_targets[target_index / 32] |= 1U << (target_index % 32);
+  descriptor.local_targets = flow.local_targets;
   port_.post_message(topology.host_of(flow.place), pack(descriptor));
 }
 

@@ -19,8 +19,8 @@ Flow* find_flow(std::vector<Flow>& flows, FlowId id) {
 
 }  // namespace
 
-P2pExecutor::P2pExecutor(Port& port, const PipelineOptions& options, Ended ended)
-    : port_(port), options_(options), ended_(std::move(ended)), copies_(port, options) {}
+P2pExecutor::P2pExecutor(Port& port, const PipelineOptions& options, Observers observers)
+    : port_(port), options_(options), observers_(std::move(observers)), copies_(port, options) {}
 
 P2pExecutor::~P2pExecutor() = default;
 
@@ -81,13 +81,18 @@ void P2pExecutor::build_flows(OperationState& state) {
       flow.id = FlowId(i);
       flow.transfer = &transfer;
       flow.chunks = chunks_of(transfer, plan.chunk_size);
+      flow.waiting_for = targets_of(transfer);
       if (transfer.route == Route::kStaged) {
         flow.place = topology.place_of(transfer.send_nic);
         flow.copy_class = class_of(flow.place, true);
+        for (const Rank target : flow.waiting_for) {
+          const auto index = static_cast<std::size_t>(topology.local_index(target));
+          flow.local_targets.at(index / 32) |= 1U << (index % 32);
+        }
       }
       state.sources.push_back(std::move(flow));
     }
-    if (transfer.target == port_.rank()) {
+    if (delivers_to(transfer, port_.rank())) {
       TargetFlow flow;
       flow.operation = &state;
       flow.id = FlowId(i);
@@ -139,7 +144,8 @@ void P2pExecutor::ready(Rank target, const ReadyMessage& message) {
   }
 }
 
-/// Admission: only now may chunks for this target take slots or cross the network.
+/// Admission: only when all targets of a flow are ready may its chunks take slots or cross the
+/// network.
 void P2pExecutor::admit(OperationState& state, Rank target, const ReadyMessage& message) {
   if (state.failed) return;
   progress(state);
@@ -156,9 +162,11 @@ void P2pExecutor::admit(OperationState& state, Rank target, const ReadyMessage& 
     }
   }
   for (SourceFlow& flow : state.sources) {
-    if (flow.transfer->target != target) continue;
-    HOCCL_CHECK(!flow.admitted, "operation {} flow {} admitted twice", state.operation.id, flow.id);
-    flow.admitted = true;
+    if (!delivers_to(*flow.transfer, target)) continue;
+    HOCCL_CHECK(std::erase(flow.waiting_for, target) == 1,
+                "operation {} flow {}: rank {} was ready twice", state.operation.id, flow.id,
+                target);
+    if (!flow.admitted()) continue;
     if (flow.transfer->route == Route::kStaged) {
       request_lease(flow);
     } else {

@@ -4,7 +4,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -19,9 +21,12 @@ namespace hoccl::engine {
 /// itself, then pulls landed chunks out of receive slots. It knows the plan; the stagers do not.
 class P2pExecutor {
  public:
-  using Ended = std::function<void(const OperationId&, const Status&)>;
+  struct Observers {
+    std::function<void(const OperationId&, const Status&)> ended;
+    std::function<void(const OperationId&)> stalled;  ///< ran into the timeout, will be ended next
+  };
 
-  P2pExecutor(Port& port, const PipelineOptions& options, Ended ended);
+  P2pExecutor(Port& port, const PipelineOptions& options, Observers observers);
   ~P2pExecutor();
 
   // From the stream manager.
@@ -47,10 +52,12 @@ class P2pExecutor {
   void act();
   /// Ends operations without progress.
   void end_overdue(Seconds now);
-  /// When end_overdue() may have something to do.
+  /// When end_overdue() or act() may have something to do although nothing happens.
   [[nodiscard]] std::optional<Seconds> next_deadline() const;
 
   [[nodiscard]] bool quiescent() const;
+  /// Appends lines for a person.
+  void describe(std::string& out) const;
 
  private:
   /// A flow that could copy its next chunk now. Ordered: staged before direct, then by stage, then
@@ -72,6 +79,7 @@ class P2pExecutor {
   struct EngineWork {
     std::set<Candidate> candidates;
     std::deque<Delivery> deliveries;
+    [[nodiscard]] bool empty() const { return candidates.empty() && deliveries.empty(); }
   };
 
   // p2p_executor.cc
@@ -95,6 +103,8 @@ class P2pExecutor {
   // p2p_copies.cc
   EngineWork& work(CopyClass copy_class, FlowClass flow_class);
   bool post_next(CopyClass copy_class);
+  bool post_waiting_delivery(CopyClass copy_class, FlowClass flow_class);
+  bool post_waiting_chunk(CopyClass copy_class, FlowClass flow_class);
   void post_delivery(CopyClass copy_class, const Delivery& delivery);
   void post_source_chunk(SourceFlow& flow);
   void source_copied(const CopyJob& job);
@@ -103,12 +113,23 @@ class P2pExecutor {
   void return_slot(const SlotReference& slot);
   void pulled(const SlotReference& slot);
 
+  // p2p_deadlines.cc
+  void background_posted(CopyClass copy_class, FlowClass flow_class);
+  void watch_background(CopyClass copy_class);
+  [[nodiscard]] std::optional<Seconds> background_deadline(CopyClass copy_class) const;
+
+  // describe_executor.cc
+  void describe(const OperationState& state, std::string& out) const;
+  void describe_copies(std::string& out) const;
+
   // p2p_failures.cc
   [[nodiscard]] Status status_of(const OperationId& id, Cause cause, Rank peer) const;
   void fail_at(OperationState& state, Cause cause, Rank suspect, Rank reporter,
                LinkName::Kind exchange = LinkName::Kind::kNone);
   void fail(OperationState& state, const Status& status, const LinkName& link, Rank reporter);
   void notify_peers(const OperationState& state, const LinkName& link, Rank reporter);
+  [[nodiscard]] Rank awaited_instead(const OperationState& state, Rank reporter,
+                                     const Status& status) const;
   void send_failed(Rank peer, const Status& status, const LinkName& link);
   void send_stopped(const OperationId& operation, Rank target);
   void close_exposure(Rank source);
@@ -122,7 +143,7 @@ class P2pExecutor {
 
   Port& port_;
   const PipelineOptions& options_;
-  Ended ended_;
+  Observers observers_;
   CopyQueue copies_;
   std::map<OperationId, std::unique_ptr<OperationState>> operations_;
   /// Ended with an error while copies of theirs were still in an engine.
@@ -144,6 +165,8 @@ class P2pExecutor {
   std::vector<CopyQueue::Ended> just_ended_;
   std::int64_t next_order_ = 0;
   bool foreground_active_ = false;
+  /// Since when background copies wait for an engine without one of them being posted.
+  std::array<std::optional<Seconds>, kCopyClassCount> held_since_;
 };
 
 }  // namespace hoccl::engine

@@ -54,8 +54,15 @@ void P2pExecutor::fail(OperationState& state, const Status& status, const LinkNa
 
 void P2pExecutor::notify_peers(const OperationState& state, const LinkName& link, Rank reporter) {
   std::set<Rank> peers;
-  for (const SourceFlow& flow : state.sources) peers.insert(flow.transfer->target);
-  for (const TargetFlow& flow : state.targets) peers.insert(flow.transfer->source);
+  const auto add_targets = [&](const Transfer& transfer) {
+    for (const Rank target : targets_of(transfer)) peers.insert(target);
+  };
+  for (const SourceFlow& flow : state.sources) add_targets(*flow.transfer);
+  for (const TargetFlow& flow : state.targets) {
+    peers.insert(flow.transfer->source);
+    // The source may have ended already and would then tell nobody.
+    add_targets(*flow.transfer);
+  }
   peers.erase(port_.rank());
   // A send stager that reports a link error may itself take part without knowing it there.
   if (state.status.cause != Cause::kLinkError) peers.erase(reporter);
@@ -84,13 +91,29 @@ void P2pExecutor::failed(Rank reporter, const FailedMessage& message) {
   status.flow = message.flow;
   status.chunk = message.chunk;
   if (OperationState* state = find(message.operation)) {
-    fail(*state, status, message.link, reporter);
+    const Rank awaited = awaited_instead(*state, reporter, status);
+    if (!awaited.is_none()) {
+      fail_at(*state, Cause::kTimeout, awaited, reporter);
+    } else {
+      fail(*state, status, message.link, reporter);
+    }
   } else {
     // The reporter may wait for our last write into its buffer. A zombie tells it when it ends.
     if (find_with_zombies(message.operation) == nullptr) send_stopped(message.operation, reporter);
     // Not submitted here yet: it fails then. (If it has ended already, nobody asks again.)
     failed_.try_emplace(message.operation, status, message.link);
   }
+}
+
+/// A target of a multicast that ran out of time blames its source, although that waits for another
+/// target: names that one.
+Rank P2pExecutor::awaited_instead(const OperationState& state, Rank reporter,
+                                  const Status& status) const {
+  if (status.cause != Cause::kTimeout || status.peer != port_.rank()) return Rank::none();
+  const auto held_up = std::ranges::find_if(state.sources, [&](const SourceFlow& flow) {
+    return !flow.admitted() && delivers_to(*flow.transfer, reporter);
+  });
+  return held_up == state.sources.end() ? Rank::none() : held_up->waiting_for.front();
 }
 
 void P2pExecutor::send_stopped(const OperationId& operation, Rank target) {
@@ -181,7 +204,7 @@ void P2pExecutor::end_if_over(OperationState& state) {
   const Status status = state.status;
   if (find(id) == &state) {
     operations_.erase(id);
-    ended_(id, status);
+    observers_.ended(id, status);
     return;
   }
   std::erase_if(zombies_, [&](const auto& zombie) { return zombie.get() == &state; });
@@ -207,7 +230,7 @@ bool P2pExecutor::involves(const OperationState& state, Rank rank) const {
 
 bool P2pExecutor::passes(const Transfer& transfer, Rank rank) const {
   const Topology& topology = port_.topology();
-  if (transfer.source == rank || transfer.target == rank) return true;
+  if (transfer.source == rank || delivers_to(transfer, rank)) return true;
   return transfer.route == Route::kStaged &&
          (topology.host_of(topology.place_of(transfer.send_nic)) == rank ||
           topology.host_of(topology.place_of(transfer.receive_nic)) == rank);
@@ -240,7 +263,8 @@ void P2pExecutor::locate(const OperationState& state, Rank suspect, Status& stat
     consider(*flow, flow->transfer->source, flow->delivered);
   }
   for (auto flow = state.sources.rbegin(); flow != state.sources.rend(); ++flow) {
-    consider(*flow, flow->transfer->target, flow->copied);
+    const Rank peer = flow->admitted() ? flow->transfer->target : flow->waiting_for.front();
+    consider(*flow, peer, flow->copied);
   }
 }
 
@@ -255,38 +279,6 @@ void P2pExecutor::peer_lost(Rank peer) {
     OperationState* state = find(id);
     if (state == nullptr) continue;
     fail_at(*state, Cause::kPeerLost, peer, peer);
-  }
-}
-
-std::optional<Seconds> P2pExecutor::next_deadline() const {
-  std::optional<Seconds> next;
-  for (const auto& [id, state] : operations_) {
-    if (!state->started && !state->failed) continue;  // waits for its stream, not for a peer
-    const Seconds deadline = state->last_progress + options_.timeout;
-    if (!next || deadline < *next) next = deadline;
-  }
-  return next;
-}
-
-void P2pExecutor::end_overdue(Seconds now) {
-  std::vector<OperationId> overdue;
-  for (const auto& [id, state] : operations_) {
-    if (!state->started && !state->failed) continue;
-    if (state->last_progress + options_.timeout <= now) overdue.push_back(id);
-  }
-  for (const OperationId& id : overdue) {
-    OperationState* state = find(id);
-    if (state == nullptr) continue;
-    if (!state->failed) {
-      fail_at(*state, Cause::kTimeout, Rank::none(), port_.rank());
-      continue;
-    }
-    // Copies never ended, or a silent source may still write. Report it, but keep what the engine
-    // may still refer to.
-    auto node = operations_.extract(id);
-    const Status status = node.mapped()->status;
-    zombies_.push_back(std::move(node.mapped()));
-    ended_(id, status);
   }
 }
 

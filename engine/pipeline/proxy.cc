@@ -1,7 +1,10 @@
 #include "engine/pipeline/proxy.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <set>
+#include <utility>
 
 #include "engine/base/check.h"
 #include "engine/pipeline/command.h"
@@ -14,14 +17,15 @@
 namespace hoccl::engine {
 
 struct Proxy::Impl {
-  Impl(Port& p, const PipelineOptions& o)
+  Impl(Port& p, const PipelineOptions& o, OnStall observer)
       : port(p),
         options(o),
+        on_stall(std::move(observer)),
         streams(p, [this](const OperationId& id) { executor.start(id); }),
         executor(p, options,
-                 [this](const OperationId& id, const Status& status) {
-                   streams.operation_ended(id, status);
-                 }),
+                 {.ended = [this](const OperationId& id,
+                                  const Status& status) { streams.operation_ended(id, status); },
+                  .stalled = [this](const OperationId& id) { report_stall(id); }}),
         send_stager(p, options),
         receive_stager(p) {}
 
@@ -54,9 +58,12 @@ struct Proxy::Impl {
   void run(const AbortCommunicator& abort) { executor.abort(abort.communicator); }
 
   void dispatch(Rank source, const Message& message);
+  void report_stall(const OperationId& id) const;
+  [[nodiscard]] std::string describe() const;
 
   Port& port;
   PipelineOptions options;
+  OnStall on_stall;
   StreamManager streams;
   P2pExecutor executor;
   SendStager send_stager;
@@ -105,8 +112,24 @@ void Proxy::Impl::dispatch(Rank source, const Message& message) {
               source);
 }
 
-Proxy::Proxy(Port& port, const PipelineOptions& options)
-    : impl_(std::make_unique<Impl>(port, options)) {}
+void Proxy::Impl::report_stall(const OperationId& id) const {
+  if (!on_stall) return;
+  on_stall(fmt::format("operation {} made no progress for {} s\n{}", id, options.timeout.count(),
+                       describe()));
+}
+
+std::string Proxy::Impl::describe() const {
+  std::string text = fmt::format("proxy of rank {} at {:.6f} s\n", port.rank(), port.now().count());
+  if (!lost_peers.empty()) text += fmt::format("lost ranks: {}\n", fmt::join(lost_peers, ", "));
+  executor.describe(text);
+  send_stager.describe(text);
+  receive_stager.describe(text);
+  streams.describe(text);
+  return text;
+}
+
+Proxy::Proxy(Port& port, const PipelineOptions& options, OnStall on_stall)
+    : impl_(std::make_unique<Impl>(port, options, std::move(on_stall))) {}
 
 Proxy::~Proxy() = default;
 
@@ -131,5 +154,7 @@ bool Proxy::quiescent() const {
   return impl_->streams.idle() && impl_->executor.quiescent() && impl_->send_stager.quiescent() &&
          impl_->receive_stager.quiescent();
 }
+
+std::string Proxy::describe() const { return impl_->describe(); }
 
 }  // namespace hoccl::engine

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "engine/base/units.h"
 #include "engine/fabric.h"
@@ -14,17 +16,25 @@ namespace hoccl::engine {
 /// waits.
 class Proxy {
  public:
-  Proxy(Port& port, const PipelineOptions& options);
+  /// Told, once per operation that runs into the timeout and before it is ended, what describe()
+  /// says then, after a line that names the operation.
+  using OnStall = std::function<void(const std::string& dump)>;
+
+  Proxy(Port& port, const PipelineOptions& options, OnStall on_stall = {});
   ~Proxy();
 
   /// Takes what happened since the last call, moves every state machine as far as it goes, and
-  /// returns when it wants to be called even if nothing happens (the watchdog), or nothing when
-  /// idle.
+  /// returns when it wants to be called even if nothing happens (the watchdog, background work
+  /// whose patience ends), or nothing when idle.
   std::optional<Seconds> step();
 
   /// Every slot of the places this rank hosts is idle, no copy or write is in flight, no operation
   /// is unfinished.
   [[nodiscard]] bool quiescent() const;
+
+  /// Everything unfinished, for a person: operations with their flows, leases, links, slots that
+  /// are not idle, demands, gates, background that is held back. Many lines.
+  [[nodiscard]] std::string describe() const;
 
  private:
   struct Impl;

@@ -77,6 +77,7 @@ void ReceiveStager::arrived(const Arrived& arrival) {
   port_.account(CpuWork::kBookkeeping, 1);
   slot.state = advance(slot.state, ReceiveEvent::kArrive);
   slot.promised_to = nullptr;
+  slot.descriptor = descriptor;
   const auto ranks = topology.ranks_of(topology.node_of(place));
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     if ((descriptor.local_targets[i / 32] >> (i % 32) & 1U) != 0)

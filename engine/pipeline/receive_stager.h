@@ -3,6 +3,7 @@
 #include <deque>
 #include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "engine/fabric.h"
@@ -30,6 +31,8 @@ class ReceiveStager {
   void act();
 
   [[nodiscard]] bool quiescent() const;
+  /// Appends lines for a person.
+  void describe(std::string& out) const;
 
  private:
   struct Demand;
@@ -39,6 +42,7 @@ class ReceiveStager {
     std::uint32_t generation = 0;
     Demand* promised_to = nullptr;
     std::vector<Rank> waiting_for;  ///< targets that have not pulled yet
+    Descriptor descriptor;          ///< of the chunk that landed last
   };
 
   struct Pool {

@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <map>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -37,6 +38,8 @@ class SendStager {
 
   /// No slot is leased or in flight and no lease is open.
   [[nodiscard]] bool quiescent() const;
+  /// Appends lines for a person.
+  void describe(std::string& out) const;
 
  private:
   struct Link;

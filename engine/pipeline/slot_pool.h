@@ -26,6 +26,8 @@ class SlotPool {
   [[nodiscard]] const StagingPlace& place() const { return *place_; }
   [[nodiscard]] std::size_t size() const { return slots_.size(); }
   [[nodiscard]] Slot& operator[](std::size_t index) { return slots_[index]; }
+  [[nodiscard]] const Slot& operator[](std::size_t index) const { return slots_[index]; }
+  [[nodiscard]] std::size_t free_count() const { return free_.size(); }
 
   /// The slot a message speaks of.
   Slot& at(const SlotReference& reference) {
@@ -39,7 +41,7 @@ class SlotPool {
   }
 
   [[nodiscard]] bool has_free() const { return !free_.empty(); }
-  [[nodiscard]] bool all_free() const { return free_.size() == slots_.size(); }
+  [[nodiscard]] bool all_free() const { return free_count() == slots_.size(); }
 
   /// The slot that has been free longest. Needs has_free().
   SlotReference take() {

@@ -26,7 +26,9 @@ std::string_view name_of(Cause cause) {
   return "?";
 }
 
-std::string_view name_of(CopyClass copy_class) {
+}  // namespace
+
+std::string_view to_string(CopyClass copy_class) {
   switch (copy_class) {
     case CopyClass::kPeer:
       return "peer";
@@ -38,8 +40,6 @@ std::string_view name_of(CopyClass copy_class) {
   return "?";
 }
 
-}  // namespace
-
 std::string to_string(const LinkName& link) {
   switch (link.kind) {
     case LinkName::Kind::kNone:
@@ -47,8 +47,8 @@ std::string to_string(const LinkName& link) {
     case LinkName::Kind::kNicPair:
       return fmt::format("nic {} -> nic {}", link.first, link.second);
     case LinkName::Kind::kCopyLane:
-      return fmt::format("copy engine {} lane {}", name_of(static_cast<CopyClass>(link.copy_class)),
-                         link.first);
+      return fmt::format("copy engine {} lane {}",
+                         to_string(static_cast<CopyClass>(link.copy_class)), link.first);
     case LinkName::Kind::kExport:
       return "buffer export";
     case LinkName::Kind::kImport:

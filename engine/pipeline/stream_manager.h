@@ -3,6 +3,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -29,6 +30,8 @@ class StreamManager {
   void act();
 
   [[nodiscard]] bool idle() const;
+  /// Appends lines for a person.
+  void describe(std::string& out) const;
 
  private:
   struct Group {

@@ -51,10 +51,8 @@ void consider_gpus(Longest& longest, const PortLoads& loads, const Topology& top
     longest.consider(loads.nvlink_out[gpu], out, "NVLink out of GPU {}", gpu);
     longest.consider(loads.nvlink_in[gpu], in, "NVLink into GPU {}", gpu);
   }
-  constexpr std::array kClasses = {CopyClass::kPeer, CopyClass::kDeviceToHost,
-                                   CopyClass::kHostToDevice};
   for (std::size_t device = 0; device < loads.copied.size(); ++device) {
-    for (const CopyClass copy_class : kClasses) {
+    for (const CopyClass copy_class : kCopyClasses) {
       longest.consider(loads.copied[device][static_cast<std::size_t>(copy_class)],
                        rates.copy_engine, "{} copy engine of GPU {}", name_of(copy_class), device);
     }

@@ -15,6 +15,20 @@ namespace {
 using Index = std::size_t;
 using Pair = std::pair<Rank, Rank>;
 
+/// What one transfer delivers to one of its targets.
+struct Piece {
+  Index transfer = 0;
+  Rank target;
+};
+
+std::vector<Piece> pieces_of(const Plan& plan) {
+  std::vector<Piece> pieces;
+  for (Index i = 0; i < plan.transfers.size(); ++i) {
+    for (const Rank target : targets_of(plan.transfers[i])) pieces.push_back({i, target});
+  }
+  return pieces;
+}
+
 struct Range {
   Bytes begin;
   Bytes end;
@@ -28,11 +42,11 @@ std::string to_string(Range range) {
   return fmt::format("bytes {} to {}", range.begin.count(), range.end.count() - 1);
 }
 
-/// Transfer numbers by `key`, each list in order of the target offset.
+/// Transfer numbers by `key` of their pieces, each list in order of the target offset.
 template <class Key>
 auto grouped(const Plan& plan, Key key) {
-  std::map<decltype(key(plan.transfers[0])), std::vector<Index>> groups;
-  for (Index i = 0; i < plan.transfers.size(); ++i) groups[key(plan.transfers[i])].push_back(i);
+  std::map<decltype(key(Piece())), std::vector<Index>> groups;
+  for (const Piece& piece : pieces_of(plan)) groups[key(piece)].push_back(piece.transfer);
   for (auto& [unused, group] : groups) {
     std::ranges::stable_sort(group, {}, [&](Index i) { return plan.transfers[i].target_offset; });
   }
@@ -40,7 +54,7 @@ auto grouped(const Plan& plan, Key key) {
 }
 
 void check_overlaps(const Plan& plan, std::vector<std::string>& violations) {
-  for (const auto& [target, group] : grouped(plan, [](const Transfer& t) { return t.target; })) {
+  for (const auto& [target, group] : grouped(plan, [](const Piece& p) { return p.target; })) {
     Bytes end(0);
     Index last = 0;
     for (const Index i : group) {
@@ -61,8 +75,9 @@ void check_overlaps(const Plan& plan, std::vector<std::string>& violations) {
 /// What the plan itself seems to be for: per pair of ranks one piece without gaps.
 std::vector<Flow> implied_flows(const Plan& plan) {
   std::vector<Flow> flows;
-  for (const auto& [pair, group] :
-       grouped(plan, [](const Transfer& t) { return Pair(t.source, t.target); })) {
+  for (const auto& [pair, group] : grouped(plan, [&](const Piece& piece) {
+         return Pair(plan.transfers[piece.transfer].source, piece.target);
+       })) {
     const Transfer& first = plan.transfers[group.front()];
     Bytes end(0);
     for (const Index i : group) end = std::max(end, target_range(plan.transfers[i]).end);
@@ -81,6 +96,9 @@ std::optional<Pattern> named_pattern(const Plan& plan) {
   const bool enough_ranks = plan.rank_count >= 2;
   if (plan.pattern == kSendRecvRingName && enough_ranks) {
     return send_recv_ring(plan.rank_count, plan.message_size);
+  }
+  if (plan.pattern == kPpChainName && enough_ranks) {
+    return pp_chain(plan.rank_count, plan.message_size);
   }
   if (plan.pattern == kSendRecvName && enough_ranks && !plan.transfers.empty()) {
     const Transfer& first = plan.transfers.front();
@@ -102,34 +120,35 @@ class FlowChecker {
   }
 
   void check() {
-    for (Index i = 0; i < plan_.transfers.size(); ++i) assign(i);
+    for (const Piece& piece : pieces_of(plan_)) assign(piece);
     for (Index f = 0; f < flows_.size(); ++f) check_gaps(f);
   }
 
  private:
   /// Finds the flow that a transfer carries a piece of.
-  void assign(Index i) {
+  void assign(const Piece& piece) {
+    const Index i = piece.transfer;
     const Transfer& transfer = plan_.transfers[i];
     const Range range = target_range(transfer);
-    const auto candidates = flows_of_pair_.find({transfer.source, transfer.target});
+    const auto candidates = flows_of_pair_.find({transfer.source, piece.target});
     if (candidates == flows_of_pair_.end()) {
       violations_.push_back(fmt::format("transfer {}: pattern {} sends nothing from rank {} to {}",
-                                        i, plan_.pattern, transfer.source, transfer.target));
+                                        i, plan_.pattern, transfer.source, piece.target));
       return;
     }
     for (const Index f : candidates->second) {
       const Flow& flow = flows_[f];
       if (range.begin < flow.target_offset || range.end > flow.target_offset + flow.size) continue;
       of_flow_[f].push_back(i);
-      check_piece(i, flow);
+      check_part(i, flow);
       return;
     }
     violations_.push_back(
         fmt::format("transfer {}: delivers {} of rank {}, more than rank {} sends it", i,
-                    to_string(range), transfer.target, transfer.source));
+                    to_string(range), piece.target, transfer.source));
   }
 
-  void check_piece(Index i, const Flow& flow) {
+  void check_part(Index i, const Flow& flow) {
     const Transfer& transfer = plan_.transfers[i];
     const Bytes expected = flow.source_offset + (transfer.target_offset - flow.target_offset);
     if (transfer.source_offset != expected) {
@@ -141,7 +160,7 @@ class FlowChecker {
     if (transfer.flow_class != flow.flow_class) {
       violations_.push_back(
           fmt::format("transfer {}: is not of the class of its flow from rank {} to rank {}", i,
-                      transfer.source, transfer.target));
+                      flow.source, flow.target));
     }
   }
 

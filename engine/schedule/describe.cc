@@ -81,9 +81,10 @@ std::string transfer_table(const Plan& plan) {
   for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
     const Transfer& t = plan.transfers[i];
     const bool staged = t.route == Route::kStaged;
-    table.add({cell(i), cell(t.stage), staged ? "staged" : "direct", cell(t.source), cell(t.target),
-               staged ? cell(t.send_nic) : "-", staged ? cell(t.receive_nic) : "-",
-               to_string(t.target_offset), cell(t.size), cell(chunks_of(t, plan.chunk_size))});
+    table.add({cell(i), cell(t.stage), staged ? "staged" : "direct", cell(t.source),
+               fmt::format("{}", fmt::join(targets_of(t), "+")), staged ? cell(t.send_nic) : "-",
+               staged ? cell(t.receive_nic) : "-", to_string(t.target_offset), cell(t.size),
+               cell(chunks_of(t, plan.chunk_size))});
   }
   return table.text();
 }

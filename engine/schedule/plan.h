@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -30,6 +31,9 @@ struct Transfer {
   NicId receive_nic;
   /// Contention-free stage of the wire leg; lower goes first.
   std::int32_t stage = 0;
+  /// kStaged only, ascending: further ranks on the target's node that pull the same chunks out of
+  /// the same receive slots, to the same target_offset. The wire is crossed once for all of them.
+  std::vector<Rank> more_targets = {};
 
   bool operator==(const Transfer&) const = default;
 };
@@ -54,8 +58,20 @@ inline constexpr std::int64_t kMaxChunksPerTransfer = (std::int64_t{1} << 31) - 
 /// Largest stage: a descriptor holds it in 16 bits.
 inline constexpr std::int32_t kMaxStage = 65535;
 
+/// Every rank the transfer is delivered to, `target` first.
+inline std::vector<Rank> targets_of(const Transfer& transfer) {
+  std::vector<Rank> targets = {transfer.target};
+  targets.insert(targets.end(), transfer.more_targets.begin(), transfer.more_targets.end());
+  return targets;
+}
+
+inline bool delivers_to(const Transfer& transfer, Rank rank) {
+  return transfer.target == rank ||
+         std::ranges::find(transfer.more_targets, rank) != transfer.more_targets.end();
+}
+
 /// Number of chunks of a transfer. The last may be short.
-constexpr std::int64_t chunks_of(const Transfer& transfer, Bytes chunk_size) {
+inline std::int64_t chunks_of(const Transfer& transfer, Bytes chunk_size) {
   return chunk_count(transfer.size, chunk_size);
 }
 

@@ -52,6 +52,9 @@ std::string transfer_to_json(const Transfer& transfer) {
     text += fmt::format(R"(, "send_nic": {}, "receive_nic": {}, "stage": {})", transfer.send_nic,
                         transfer.receive_nic, transfer.stage);
   }
+  if (!transfer.more_targets.empty()) {
+    text += fmt::format(R"(, "more_targets": [{}])", fmt::join(transfer.more_targets, ", "));
+  }
   return text + "}";
 }
 
@@ -69,6 +72,17 @@ Route get_route(StrictJson& object) {
   object.fail("route", "direct or staged");
 }
 
+std::vector<Rank> get_more_targets(StrictJson& object, int rank_count) {
+  constexpr const char* kKey = "more_targets";
+  std::vector<Rank> targets;
+  for (const std::int64_t rank : object.get_integers(kKey, 0, rank_count - 1)) {
+    targets.emplace_back(rank);
+  }
+  // Left out where there is none, so that every plan has one text.
+  if (targets.empty()) object.fail(kKey, "at least one rank");
+  return targets;
+}
+
 Transfer read_transfer(StrictJson object, int rank_count) {
   constexpr std::int64_t kMaxNic = std::numeric_limits<NicId::value_type>::max();
   Transfer transfer;
@@ -84,6 +98,7 @@ Transfer read_transfer(StrictJson object, int rank_count) {
     transfer.send_nic = NicId(object.get_integer("send_nic", 0, kMaxNic));
     transfer.receive_nic = NicId(object.get_integer("receive_nic", 0, kMaxNic));
     transfer.stage = static_cast<std::int32_t>(object.get_integer("stage", 0, kMaxStage));
+    if (object.has("more_targets")) transfer.more_targets = get_more_targets(object, rank_count);
   }
   object.finish();
   return transfer;

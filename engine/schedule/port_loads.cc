@@ -90,10 +90,9 @@ PortLoads loads_of(const Plan& plan, const Topology& topology) {
   PortLoads loads(topology);
   for (const Transfer& transfer : plan.transfers) {
     const GpuId source = topology.gpu_of(transfer.source);
-    const GpuId target = topology.gpu_of(transfer.target);
     switch (transfer.route) {
       case Route::kDirect:
-        add_direct_copy(loads, topology, source, target, transfer.size);
+        add_direct_copy(loads, topology, source, topology.gpu_of(transfer.target), transfer.size);
         break;
       case Route::kStaged: {
         add_source_side(loads, topology, source, transfer.size);
@@ -101,11 +100,13 @@ PortLoads loads_of(const Plan& plan, const Topology& topology) {
         const PlaceId into = topology.place_of(transfer.receive_nic);
         if (!topology.is_host(from))
           loads.nvlink_in[topology.gpu_of(from).index()] += transfer.size;
-        if (!topology.is_host(into)) {
-          loads.nvlink_out[topology.gpu_of(into).index()] += transfer.size;
-        }
         add_wire(loads, topology, transfer.send_nic, transfer.receive_nic, transfer.size);
-        add_target_side(loads, topology, target, transfer.size);
+        for (const Rank each : targets_of(transfer)) {
+          if (!topology.is_host(into)) {
+            loads.nvlink_out[topology.gpu_of(into).index()] += transfer.size;
+          }
+          add_target_side(loads, topology, topology.gpu_of(each), transfer.size);
+        }
         break;
       }
     }

@@ -37,6 +37,16 @@ std::string printed(const Json& value) {
                                 end - line_start + 1, found));
 }
 
+bool is_whole(const Json& number, std::int64_t low, std::int64_t high) {
+  if (!number.is_number_integer()) return false;
+  if (number.is_number_unsigned() &&
+      number.get<std::uint64_t>() > static_cast<std::uint64_t>(std::max<std::int64_t>(high, 0))) {
+    return false;
+  }
+  const auto value = number.get<std::int64_t>();
+  return low <= value && value <= high;
+}
+
 }  // namespace
 
 Json StrictJson::parse(std::string_view text, const std::string& file) {
@@ -105,14 +115,30 @@ const Json& StrictJson::take(std::string_view key, std::string_view expected) {
 std::int64_t StrictJson::get_integer(std::string_view key, std::int64_t low, std::int64_t high) {
   const std::string expected = fmt::format("a whole number from {} to {}", low, high);
   const Json& number = take(key, expected);
-  if (!number.is_number_integer()) fail(key, expected);
-  const bool too_large =
-      number.is_number_unsigned() &&
-      number.get<std::uint64_t>() > static_cast<std::uint64_t>(std::max<std::int64_t>(high, 0));
-  if (too_large) fail(key, expected);
-  const auto result = number.get<std::int64_t>();
-  if (result < low || result > high) fail(key, expected);
-  return result;
+  if (!is_whole(number, low, high)) fail(key, expected);
+  return number.get<std::int64_t>();
+}
+
+std::vector<std::int64_t> StrictJson::get_integers(std::string_view key, std::int64_t low,
+                                                   std::int64_t high) {
+  const std::string expected = fmt::format("an array of whole numbers from {} to {}", low, high);
+  const Json& array = take(key, expected);
+  if (!array.is_array()) fail(key, expected);
+  std::vector<std::int64_t> numbers;
+  for (const Json& number : array) {
+    if (!is_whole(number, low, high)) fail(key, expected);
+    numbers.push_back(number.get<std::int64_t>());
+  }
+  return numbers;
+}
+
+double StrictJson::get_number(std::string_view key, double low, double high) {
+  const std::string expected = fmt::format("a number from {} to {}", low, high);
+  const Json& number = take(key, expected);
+  if (!number.is_number()) fail(key, expected);
+  const auto value = number.get<double>();
+  if (!(low <= value && value <= high)) fail(key, expected);
+  return value;
 }
 
 std::string StrictJson::get_string(std::string_view key) {
@@ -125,6 +151,12 @@ const Json& StrictJson::get_array(std::string_view key) {
   const Json& array = take(key, "an array");
   if (!array.is_array()) fail(key, "an array");
   return array;
+}
+
+const Json& StrictJson::get_object(std::string_view key) {
+  const Json& object = take(key, "an object");
+  if (!object.is_object()) fail(key, "an object");
+  return object;
 }
 
 void StrictJson::finish() const {

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hoccl::engine {
 
@@ -23,8 +24,13 @@ class StrictJson {
   [[nodiscard]] bool has(std::string_view key) const;
   /// A whole number within [low, high].
   std::int64_t get_integer(std::string_view key, std::int64_t low, std::int64_t high);
+  /// An array of whole numbers within [low, high].
+  std::vector<std::int64_t> get_integers(std::string_view key, std::int64_t low, std::int64_t high);
+  /// A number within [low, high].
+  double get_number(std::string_view key, double low, double high);
   std::string get_string(std::string_view key);
   const nlohmann::json& get_array(std::string_view key);
+  const nlohmann::json& get_object(std::string_view key);
 
   /// Refuses keys that were not read.
   void finish() const;

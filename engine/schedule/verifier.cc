@@ -43,6 +43,7 @@ class Verifier {
 
   void check_values(Index i);
   void check_nic_values(Index i);
+  void check_more_targets(Index i);
   void check_direct_path(Index i);
   void check_staged_path(Index i);
   void check_staging_place(Index i, NicId nic, Rank end_point, std::string_view leg);
@@ -69,6 +70,7 @@ void Verifier::check_ranges() {
   for (Index i = 0; i < plan_.transfers.size(); ++i) {
     check_values(i);
     check_nic_values(i);
+    check_more_targets(i);
   }
 }
 
@@ -114,6 +116,28 @@ void Verifier::check_nic_values(Index i) {
   }
   if (transfer.stage < 0 || transfer.stage > kMaxStage) {
     report(i, "stage {}: expected 0 to {}", transfer.stage, kMaxStage);
+  }
+}
+
+void Verifier::check_more_targets(Index i) {
+  const Transfer& transfer = plan_.transfers[i];
+  if (transfer.more_targets.empty()) return;
+  if (transfer.route == Route::kDirect) {
+    report(i, "direct, with {} more target(s): expected none", transfer.more_targets.size());
+  }
+  Rank before = Rank::none();
+  for (const Rank rank : transfer.more_targets) {
+    if (rank.value() < 0 || rank.value() >= topology_.rank_count()) {
+      report(i, "further target rank {}: expected 0 to {}", rank, topology_.rank_count() - 1);
+    } else if (rank <= before) {
+      report(i, "further target rank {} after rank {}: expected ascending ranks, each once", rank,
+             before);
+    } else if (rank == transfer.target) {
+      report(i, "further target rank {}: expected another rank than the target", rank);
+    } else if (rank == transfer.source) {
+      report(i, "further target rank {}: expected another rank than the source", rank);
+    }
+    before = rank;
   }
 }
 
@@ -168,7 +192,15 @@ void Verifier::check_staged_path(Index i) {
     }
   }
   check_staging_place(i, transfer.send_nic, transfer.source, "stage-in");
-  check_staging_place(i, transfer.receive_nic, transfer.target, "deliver");
+  for (const Rank further : transfer.more_targets) {
+    if (topology_.node_of(further) != target) {
+      report(i, "further target rank {} is on node {}: expected node {}, that of rank {}", further,
+             topology_.node_of(further), target, transfer.target);
+    }
+  }
+  for (const Rank each : targets_of(transfer)) {
+    check_staging_place(i, transfer.receive_nic, each, "deliver");
+  }
 }
 
 void Verifier::check_staging_place(Index i, NicId nic, Rank end_point, std::string_view leg) {
@@ -231,10 +263,11 @@ void Verifier::check_order() {
 
 void Verifier::check_length() {
   const auto end = [](Bytes offset, const Transfer& transfer) { return offset + transfer.size; };
-  using Path = std::tuple<Rank, Rank, Route, NicId, NicId, std::int32_t, FlowClass, Bytes, Bytes>;
+  using Path = std::tuple<Rank, std::vector<Rank>, Route, NicId, NicId, std::int32_t, FlowClass,
+                          Bytes, Bytes>;
   std::map<Path, Index> ends;
   const auto path = [](const Transfer& t, Bytes source_offset, Bytes target_offset) {
-    return Path(t.source, t.target, t.route, t.send_nic, t.receive_nic, t.stage, t.flow_class,
+    return Path(t.source, targets_of(t), t.route, t.send_nic, t.receive_nic, t.stage, t.flow_class,
                 source_offset, target_offset);
   };
   for (Index i = 0; i < plan_.transfers.size(); ++i) {

@@ -20,11 +20,12 @@ struct SlotSupply {
 
 /// Everything that is wrong with a plan, whatever made it; empty when it may be executed. One line
 /// each, naming the transfer. Checked: values in range; every byte of the pattern delivered exactly
-/// once from the right place; no leg within one GPU; NICs on the right nodes and at most once per
-/// direction in a stage; slots suffice; what waits for what has no cycle; the number of transfers
-/// does not grow with the size. When values are out of range only those are listed.
-/// `pattern` may be null: then a plan of a known pattern is checked against that pattern, and
-/// another only for consistency (no byte twice, no gap between the pieces of two ranks).
+/// once from the right place; no leg within one GPU; all targets of a transfer on one node; NICs on
+/// the right nodes and at most once per direction in a stage; slots suffice; what waits for what
+/// has no cycle; the number of transfers does not grow with the size. When values are out of range
+/// only those are listed. `pattern` may be null: then a plan of a known pattern is checked against
+/// that pattern, and another only for consistency (no byte twice, no gap between the pieces of two
+/// ranks).
 std::vector<std::string> find_violations(const Plan& plan, const Pattern* pattern,
                                          const Topology& topology, const SlotSupply& slots);
 

@@ -25,18 +25,6 @@ Lane lane_of(const Track& track) {
           .index = static_cast<std::uint8_t>(track.index % kLanesPerClass)};
 }
 
-std::string_view to_string(CopyClass copy_class) {
-  switch (copy_class) {
-    case CopyClass::kPeer:
-      return "peer";
-    case CopyClass::kDeviceToHost:
-      return "d2h";
-    case CopyClass::kHostToDevice:
-      return "h2d";
-  }
-  return "?";
-}
-
 std::string track_name(const Track& track) {
   switch (track.kind) {
     case TrackKind::kCopyEngine: {

@@ -12,9 +12,6 @@ Track copy_engine_track(Rank rank, Lane lane);
 /// Inverse of copy_engine_track for its index.
 Lane lane_of(const Track& track);
 
-/// "peer", "d2h" or "h2d".
-std::string_view to_string(CopyClass copy_class);
-
 /// Name of a track within its rank, as in the `engine` column of the CSV: "peer/0", "nic 3 send",
 /// "proxy", "stream 0", "sm 2".
 std::string track_name(const Track& track);

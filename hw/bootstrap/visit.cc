@@ -39,8 +39,8 @@ class Attempt {
       reason = std::generic_category().message(errno);
       return std::nullopt;
     }
-    wait(socket.get(), POLLOUT);
-    const int error = deadline_.passed() ? ETIMEDOUT : pending_error(socket);
+    const bool is_over = wait(socket.get(), POLLOUT);
+    const int error = is_over ? pending_error(socket) : ETIMEDOUT;
     if (error != 0) {
       reason = std::generic_category().message(error);
       return std::nullopt;
@@ -54,11 +54,10 @@ class Attempt {
         .rank = launch_.rank, .job_size = launch_.size, .program_version = program_version()};
     Visitor visitor(std::move(socket), key_, self, kRank0);
     while (visitor.advance() == Visitor::State::kWaiting) {
-      if (deadline_.passed()) {
+      if (!wait(visitor.descriptor(), POLLIN)) {
         reason = "it does not answer";
         return std::nullopt;
       }
-      wait(visitor.descriptor(), POLLIN);
     }
     if (visitor.state() == Visitor::State::kRefused) {
       throw BootstrapError(
@@ -72,9 +71,10 @@ class Attempt {
     return Channel(visitor.take_socket(), keys.to_server, keys.to_client);
   }
 
-  void wait(int descriptor, short events) {
+  /// False: the time is over.
+  bool wait(int descriptor, short events) const {
     pollfd watched{.fd = descriptor, .events = events, .revents = 0};
-    ::poll(&watched, 1, deadline_.poll_milliseconds());
+    return ::poll(&watched, 1, deadline_.poll_milliseconds()) == 1;
   }
 
   const Launch& launch_;

@@ -1,5 +1,7 @@
 #include "hw/fabric/hw_port.h"
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -73,10 +75,15 @@ class HwPort::SubmitClock {
 };
 
 HwPort::HwPort(Bootstrap& bootstrap, const engine::Topology& topology, const HwOptions& options)
-    : rank_(bootstrap.rank()), topology_(topology), trace_(rank_) {
+    : rank_(bootstrap.rank()),
+      topology_(topology),
+      slots_{.slot_size = options.slot_size,
+             .send_slots = options.slots,
+             .receive_slots = options.slots},
+      trace_(rank_) {
   node_ = std::make_unique<Node>(
       bootstrap, topology, StagingPool::Shape{options.slots, options.slot_size},
-      Node::Events{[this](const Completion& completion) { tell(completion); },
+      Node::Events{[this](const Completion& completion) { put(completion); },
                    [this](Rank peer, bool died) { lost(peer, died); }});
   foreground_ = std::make_unique<ForegroundBoard>(rank_, topology, node_->segments());
   streams_ =
@@ -159,22 +166,21 @@ void HwPort::submit(std::shared_ptr<const engine::Command> command) {
   tell(engine::Submitted{std::move(command)});
 }
 
+void HwPort::put(Completion completion) {
+  const std::scoped_lock lock(mailbox_mutex_);
+  mailbox_.push_back(std::move(completion));
+}
+
 void HwPort::tell(Completion completion) {
-  {
-    const std::scoped_lock lock(mailbox_mutex_);
-    mailbox_.push_back(std::move(completion));
-  }
+  put(std::move(completion));
   doorbell().ring();
 }
 
-/// On the mesh's thread; possibly before the constructor has come to its end.
+/// On the mesh's thread, as put() is: node_ may not be there yet, or be going.
 void HwPort::lost(Rank peer, bool died) {
-  if (died) std::fprintf(stderr, "hoccl: rank %d: rank %d has died\n", rank_.value(), peer.value());
-  {
-    const std::scoped_lock lock(mailbox_mutex_);
-    newly_lost_.push_back(peer);
-  }
-  doorbell().ring();
+  if (died) fmt::print(stderr, "hoccl: rank {}: rank {} has died\n", rank_, peer);
+  const std::scoped_lock lock(mailbox_mutex_);
+  newly_lost_.push_back(peer);
 }
 
 bool HwPort::idle() const {

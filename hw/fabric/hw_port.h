@@ -8,6 +8,7 @@
 #include <set>
 
 #include "engine/fabric.h"
+#include "engine/schedule/verifier.h"
 #include "engine/topology/topology.h"
 #include "hw/bootstrap/bootstrap.h"
 #include "hw/copy/copy_engine.h"
@@ -65,6 +66,8 @@ class HwPort final : public engine::Port {
  private:
   class SubmitClock;
 
+  /// Into the mailbox; tell() also wakes the proxy.
+  void put(engine::Completion completion);
   void tell(engine::Completion completion);
   void lost(engine::Rank peer, bool died);
   [[nodiscard]] engine::PlaceId place_of(const engine::Region& region) const;
@@ -72,11 +75,12 @@ class HwPort final : public engine::Port {
   std::optional<engine::Completion> next_from_mailbox();
   std::optional<engine::Completion> next_from_lost_peers();
   std::optional<engine::Completion> next_record();
-  std::optional<engine::Completion> accept(engine::Rank sender, const Record& record);
+  engine::Completion accept(engine::Rank sender, const Record& record);
   engine::Completion give_up(engine::Rank peer);
 
   const engine::Rank rank_;
   const engine::Topology& topology_;
+  const engine::SlotSupply slots_;
   LegTrace trace_;
   std::mutex mailbox_mutex_;
   std::deque<engine::Completion> mailbox_;  ///< what other threads tell the proxy

@@ -1,9 +1,13 @@
 // The part of HwPort that tells the proxy what has happened.
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <cstring>
+#include <string>
 #include <utility>
 
+#include "engine/pipeline/message_check.h"
 #include "hw/fabric/hw_port.h"
 
 namespace hoccl::hw {
@@ -88,20 +92,31 @@ Completion HwPort::give_up(Rank peer) {
   return engine::PeerLost{peer};
 }
 
-/// Nothing that comes out of shared memory is believed.
-std::optional<Completion> HwPort::accept(Rank sender, const Record& record) {
+/// Nothing that comes out of shared memory is believed: a peer that says what no proxy would say is
+/// broken and taken for lost.
+Completion HwPort::accept(Rank sender, const Record& record) {
+  std::string wrong;
+  Completion completion;
   if (record.kind == Record::Kind::kMessage) {
-    MessageArrived message;
-    message.source = sender;
-    std::memcpy(message.message.bytes.data(), record.payload.data(), record.payload.size());
-    return message;
+    MessageArrived arrived;
+    arrived.source = sender;
+    std::memcpy(arrived.message.bytes.data(), record.payload.data(), record.payload.size());
+    wrong = wrong_with(arrived.message, sender, rank_, topology_, slots_);
+    completion = arrived;
+  } else if (record.kind == Record::Kind::kArrival) {
+    Arrived arrived;
+    arrived.local_nic = NicId(record.local_nic);
+    arrived.remote_nic = NicId(record.remote_nic);
+    arrived.immediate = record.immediate;
+    std::memcpy(&arrived.descriptor, record.payload.data(), sizeof(arrived.descriptor));
+    wrong = wrong_with(arrived, rank_, topology_, slots_);
+    completion = arrived;
+  } else {
+    wrong = "a record of unknown kind";
   }
-  Arrived arrived;
-  arrived.local_nic = NicId(record.local_nic);
-  arrived.remote_nic = NicId(record.remote_nic);
-  arrived.immediate = record.immediate;
-  std::memcpy(&arrived.descriptor, record.payload.data(), sizeof(arrived.descriptor));
-  return arrived;
+  if (wrong.empty()) return completion;
+  fmt::print(stderr, "hoccl: rank {}: gives up rank {}: {}\n", rank_, sender, wrong);
+  return give_up(sender);
 }
 
 }  // namespace hoccl::hw

@@ -1,9 +1,11 @@
 #include "hw/fabric/proxy_thread.h"
 
+#include <fmt/format.h>
+
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <string>
 #include <thread>
 
 #include "engine/pipeline/proxy.h"
@@ -25,7 +27,10 @@ constexpr Seconds kSpin(5e-6);
 struct ProxyThread::Impl {
   Impl(HwFabric& of, HwPort& own, engine::Port* wrapped, const engine::PipelineOptions& options)
       : port(own),
-        proxy(wrapped != nullptr ? *wrapped : own, options),
+        proxy(wrapped != nullptr ? *wrapped : own, options,
+              [rank = of.rank()](const std::string& dump) {
+                fmt::print(stderr, "hoccl: rank {}: {}\n", rank, dump);
+              }),
         spin(std::thread::hardware_concurrency() > static_cast<unsigned>(of.topology().rank_count())
                  ? kSpin
                  : Seconds(0.0)),

@@ -31,8 +31,12 @@ Node::Node(Bootstrap& bootstrap, const engine::Topology& topology, const Staging
       segments_(static_cast<std::size_t>(topology.rank_count())),
       staging_(topology, rank_, shape),
       messenger_(rank_, segments_),
-      mesh_(bootstrap),
-      buffers_(rank_, StagingService::first_user_buffer(topology), mesh_, events_.completed) {
+      buffers_(rank_, StagingService::first_user_buffer(topology), mesh_,
+               [this](const engine::Completion& completion) {
+                 events_.completed(completion);
+                 doorbell().ring();
+               }),
+      mesh_(bootstrap) {
   segments_[rank_.index()] = RankSegment::create(rank_, topology.rank_count());
   share(bootstrap);
 }
@@ -116,6 +120,7 @@ void Node::peer_lost(Rank peer, bool died) {
   }
   buffers_.peer_lost(peer);
   events_.lost(peer, died);
+  doorbell().ring();
 }
 
 PinnedBytes Node::bytes(const Region& region) {

@@ -20,9 +20,9 @@ namespace hoccl::hw {
 class Node {
  public:
   struct Events {
-    /// BufferExported, BufferImported: from any thread.
+    /// BufferExported, BufferImported: from any thread. The own doorbell rings after each.
     std::function<void(const engine::Completion&)> completed;
-    /// A peer's process has ended; `died` is false when it had said goodbye.
+    /// A peer's process has ended; `died` is false when it had said goodbye. The doorbell rings.
     std::function<void(engine::Rank peer, bool died)> lost;
   };
 
@@ -56,8 +56,8 @@ class Node {
   std::condition_variable changed_;
   std::string failure_;  ///< why sharing cannot succeed
   bool shared_ = false;
-  LocalMesh mesh_;  ///< its thread calls into the members above
   BufferRegistry buffers_;
+  LocalMesh mesh_;  ///< last: its thread calls into all of the above
 };
 
 }  // namespace hoccl::hw

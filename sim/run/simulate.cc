@@ -18,7 +18,9 @@ namespace hoccl::sim {
 namespace {
 
 using engine::Bytes;
+using engine::LinkBytes;
 using engine::Rank;
+using engine::RunResult;
 using engine::Seconds;
 
 const engine::StreamId kStream(0);
@@ -200,9 +202,10 @@ RunResult simulate(const Scenario& scenario, Bytes size, engine::TraceSink* trac
   result.submit = largest(before.submit, after.submit, iterations);
   result.proxy = largest(before.proxy, after.proxy, iterations);
   result.sms = system->sm_peak();
-  result.link_bytes = {.nvlink = (after.link_bytes.nvlink - before.link_bytes.nvlink) / iterations,
-                       .nic = (after.link_bytes.nic - before.link_bytes.nic) / iterations,
-                       .pcie = (after.link_bytes.pcie - before.link_bytes.pcie) / iterations};
+  result.link_bytes =
+      LinkBytes{.nvlink = (after.link_bytes.nvlink - before.link_bytes.nvlink) / iterations,
+                .nic = (after.link_bytes.nic - before.link_bytes.nic) / iterations,
+                .pcie = (after.link_bytes.pcie - before.link_bytes.pcie) / iterations};
   add_rates(scenario, result);
   return result;
 }

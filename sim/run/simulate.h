@@ -3,8 +3,8 @@
 #include <span>
 
 #include "engine/base/units.h"
+#include "engine/run_result.h"
 #include "engine/trace/trace.h"
-#include "sim/run/result.h"
 #include "sim/run/scenario.h"
 
 namespace hoccl::sim {
@@ -18,6 +18,6 @@ void require_runnable(const Scenario& scenario, std::span<const engine::Bytes> s
 /// Events of the measured iterations go to `trace` if not null, with time 0 where the first begins.
 /// Throws RunError when an operation ends with an error. Aborts when a time beats its lower bound:
 /// then the model is wrong and no number of it may be shown.
-RunResult simulate(const Scenario& scenario, engine::Bytes size, engine::TraceSink* trace);
+engine::RunResult simulate(const Scenario& scenario, engine::Bytes size, engine::TraceSink* trace);
 
 }  // namespace hoccl::sim

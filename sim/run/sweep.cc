@@ -1,13 +1,19 @@
 #include "sim/run/sweep.h"
 
 #include <cstring>
+#include <functional>
 #include <string>
 
 #include "engine/base/check.h"
+#include "engine/trace/leg_times.h"
+#include "engine/trace/trace_recorder.h"
 #include "sim/run/fork_pool.h"
 #include "sim/run/simulate.h"
 
 namespace hoccl::sim {
+
+using engine::RunResult;
+
 namespace {
 
 std::string to_bytes(const RunResult& result) {
@@ -23,17 +29,33 @@ RunResult from_bytes(const std::string& text) {
   return result;
 }
 
-}  // namespace
-
-std::vector<RunResult> simulate_sizes(const Scenario& scenario,
-                                      std::span<const engine::Bytes> sizes, int jobs) {
-  const auto task = [&](std::size_t i) { return to_bytes(simulate(scenario, sizes[i], nullptr)); };
+std::vector<RunResult> simulate_each(std::span<const engine::Bytes> sizes, int jobs,
+                                     const std::function<RunResult(engine::Bytes)>& one) {
+  const auto task = [&](std::size_t i) { return to_bytes(one(sizes[i])); };
   const auto label = [&](std::size_t i) { return "size " + engine::to_string(sizes[i]); };
   std::vector<RunResult> results;
   for (const std::string& text : run_forked(sizes.size(), jobs, task, label)) {
     results.push_back(from_bytes(text));
   }
   return results;
+}
+
+}  // namespace
+
+std::vector<RunResult> simulate_sizes(const Scenario& scenario,
+                                      std::span<const engine::Bytes> sizes, int jobs) {
+  return simulate_each(sizes, jobs,
+                       [&](engine::Bytes size) { return simulate(scenario, size, nullptr); });
+}
+
+std::vector<RunResult> simulate_legs(const Scenario& scenario, std::span<const engine::Bytes> sizes,
+                                     int jobs) {
+  return simulate_each(sizes, jobs, [&](engine::Bytes size) {
+    engine::TraceRecorder recorder;
+    RunResult result = simulate(scenario, size, &recorder);
+    result.legs = engine::leg_times(recorder.events());
+    return result;
+  });
 }
 
 }  // namespace hoccl::sim

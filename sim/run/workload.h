@@ -31,7 +31,6 @@ class Workload {
     engine::Region send;
     engine::Region receive;
   };
-  void grow(engine::Region& region, engine::Bytes end);
   void allocate(SimFabric& fabric);
 
   std::shared_ptr<const engine::Plan> plan_;  ///< null: the pattern's flows as sends and receives

@@ -9,45 +9,35 @@
 #include <functional>
 #include <memory>
 #include <ostream>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "engine/fabric.h"
-#include "engine/pipeline/proxy.h"
-#include "engine/topology/topology.h"
+#include "engine/pipeline/options.h"
+#include "engine/schedule/compile.h"
+#include "tests/fabric/fabric_under_test.h"
+#include "tests/fabric/job_under_test.h"
 
 namespace hoccl::engine {
 
-struct FabricSettings {
-  std::string topology = "h800-2x4";
-  int ranks = 8;
-  Bytes slot_size = Bytes(4096);
-  int send_slots = 4;
-  int receive_slots = 4;
-};
-
-/// One fabric with what a test needs beyond the seam.
-class FabricUnderTest {
- public:
-  virtual ~FabricUnderTest() = default;
-
-  virtual Fabric& fabric() = 0;
-  [[nodiscard]] virtual const Topology& topology() const = 0;
-  /// A user buffer in the memory of the rank's GPU.
-  virtual BufferHandle allocate(Rank owner, Bytes size) = 0;
-  /// Fills a region with a pattern that tells `message` and position. Nothing without memory.
-  virtual void fill(const Region& region, std::uint64_t message) = 0;
-  /// Whether the region holds that pattern from its first byte on; true without memory.
-  [[nodiscard]] virtual bool holds(const Region& region, std::uint64_t message) = 0;
-  /// Lets everything happen that is under way, stepping the proxies (by rank) for it.
-  virtual void run(std::span<Proxy* const> proxies) = 0;
-};
-
 struct FabricFactory {
   std::string name;
+  /// Of a job on two nodes; at least two.
+  int ranks = 8;
   std::function<std::unique_ptr<FabricUnderTest>(const FabricSettings&)> make;
+  std::function<std::unique_ptr<JobUnderTest>(const FabricSettings&, const PipelineOptions&,
+                                              const CompileOptions&)>
+      make_job;
+
+  /// The factory's ranks spread over two nodes of four GPUs.
+  [[nodiscard]] FabricSettings between_nodes() const;
+  /// As many ranks, at least two of them on node 0.
+  [[nodiscard]] FabricSettings within_a_node() const;
 };
+
+/// A fabric whose ranks share this process.
+FabricFactory local_factory(
+    const std::string& name,
+    const std::function<std::unique_ptr<FabricUnderTest>(const FabricSettings&)>& make);
 
 inline void PrintTo(const FabricFactory& factory, std::ostream* out) { *out << factory.name; }
 
@@ -58,12 +48,12 @@ inline std::string factory_name(const testing::TestParamInfo<FabricFactory>& inf
 /// Tests that post and poll themselves.
 class PortConformance : public testing::TestWithParam<FabricFactory> {
  protected:
-  void SetUp() override { make({}); }
-
+  /// Called first by every test that does not want two nodes.
   void make(const FabricSettings& settings) { fabric_ = GetParam().make(settings); }
-  [[nodiscard]] const Topology& topology() const { return fabric_->topology(); }
-  Port& port(int rank) { return fabric_->fabric().port(Rank(rank)); }
-  void run() { fabric_->run({}); }
+  FabricUnderTest& fabric();
+  [[nodiscard]] const Topology& topology() { return fabric().topology(); }
+  Port& port(int rank) { return fabric().fabric().port(Rank(rank)); }
+  void run() { fabric().run({}); }
 
   /// Polls until nothing is left.
   std::vector<Completion> drain(int rank);
@@ -82,20 +72,27 @@ class PortConformance : public testing::TestWithParam<FabricFactory> {
     return only<Kind>(drain(rank));
   }
 
-  // The first NIC of each node, their places and who hosts those.
-  [[nodiscard]] NicId send_nic() const;
-  [[nodiscard]] NicId receive_nic() const;
-  [[nodiscard]] PlaceId send_place() const;
-  [[nodiscard]] PlaceId receive_place() const;
-  [[nodiscard]] int sender() const;
-  [[nodiscard]] int receiver() const;
+  // The second NIC of each node, their places, who hosts those, and a rank of the same node whose
+  // GPU is not the place's.
+  [[nodiscard]] NicId send_nic();
+  [[nodiscard]] NicId receive_nic();
+  [[nodiscard]] PlaceId send_place() { return topology().place_of(send_nic()); }
+  [[nodiscard]] PlaceId receive_place() { return topology().place_of(receive_nic()); }
+  [[nodiscard]] int sender() { return topology().host_of(send_place()).value(); }
+  [[nodiscard]] int receiver() { return topology().host_of(receive_place()).value(); }
+  [[nodiscard]] int source() { return topology().ranks_of(NodeId(0)).front().value(); }
+  [[nodiscard]] int target() { return topology().ranks_of(NodeId(1)).front().value(); }
+  [[nodiscard]] int last() { return topology().rank_count() - 1; }
 
   [[nodiscard]] Region slot(PlaceId place, bool send, int index, Bytes size);
-  /// Puts a message into a send slot, as the sources of a flow do, and waits for it.
-  void stage(int source, PlaceId place, int index, Bytes size, std::uint64_t message);
-  /// Pulls a receive slot into a buffer of `target` and returns whether it held the message.
-  bool pull(int target, PlaceId place, int index, Bytes size, std::uint64_t message);
+  /// Puts a message into a send slot of send_place(), as the sources of a flow do, and waits for
+  /// it.
+  void stage(int index, Bytes size, std::uint64_t message);
+  /// Pulls a receive slot of receive_place() into a buffer of target() and returns whether it held
+  /// the message.
+  bool pull(int index, Bytes size, std::uint64_t message);
 
+ private:
   std::unique_ptr<FabricUnderTest> fabric_;
 };
 

@@ -23,6 +23,9 @@ class IdealUnderTest final : public FabricUnderTest {
   [[nodiscard]] bool holds(const Region& region, std::uint64_t message) override {
     return !first_difference(fabric_.bytes(region), message).has_value();
   }
+  void delay(Rank rank, StreamId stream, Seconds time) override {
+    fabric_.enqueue_delay(rank, stream, time);
+  }
   void run(std::span<Proxy* const> proxies) override {
     EXPECT_EQ(fabric_.run(proxies), RunEnd::kIdle);
   }
@@ -32,16 +35,16 @@ class IdealUnderTest final : public FabricUnderTest {
 };
 
 FabricFactory ideal(const std::string& name, Timing timing, std::uint64_t seed) {
-  return {name, [timing, seed](const FabricSettings& settings) {
-            IdealOptions options;
-            options.timing = timing;
-            options.seed = seed;
-            options.slot_size = settings.slot_size;
-            options.send_slots = settings.send_slots;
-            options.receive_slots = settings.receive_slots;
-            options.time_limit = Seconds(1.0);
-            return std::make_unique<IdealUnderTest>(settings, options);
-          }};
+  return local_factory(name, [timing, seed](const FabricSettings& settings) {
+    IdealOptions options;
+    options.timing = timing;
+    options.seed = seed;
+    options.slot_size = settings.slot_size;
+    options.send_slots = settings.send_slots;
+    options.receive_slots = settings.receive_slots;
+    options.time_limit = Seconds(1.0);
+    return std::make_unique<IdealUnderTest>(settings, options);
+  });
 }
 
 const auto kFabrics = testing::Values(

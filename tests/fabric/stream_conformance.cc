@@ -85,9 +85,9 @@ TEST_P(PortConformance, SubmissionsReachTheProxyInOrder) {
   std::vector<std::shared_ptr<const Command>> commands;
   for (int i = 0; i < 5; ++i) {
     commands.push_back(std::make_shared<Command>());
-    port(3).submit(commands.back());
+    port(last()).submit(commands.back());
   }
-  const auto submitted = told<Submitted>(3);
+  const auto submitted = told<Submitted>(last());
   ASSERT_EQ(submitted.size(), commands.size());
   for (std::size_t i = 0; i < commands.size(); ++i) EXPECT_EQ(submitted[i].command, commands[i]);
 }

@@ -71,15 +71,14 @@ bool FaultRun::hit(const FuzzRun::Part& part) {
   if (case_.victim.is_none()) return false;
   const FuzzMessage& message = case_.job.messages[part.message];
   const Topology& topology = case_.job.topology;
-  const Plan plan = compile(make_pattern({"sendrecv", message.source, message.target, message.size},
-                                         topology.rank_count()),
-                            topology, case_.job.compile);
-  return message.source == case_.victim || message.target == case_.victim ||
-         std::ranges::any_of(plan.transfers, [&](const Transfer& transfer) {
-           return transfer.route == Route::kStaged &&
-                  (topology.host_of(topology.place_of(transfer.send_nic)) == case_.victim ||
-                   topology.host_of(topology.place_of(transfer.receive_nic)) == case_.victim);
-         });
+  if (message.source == case_.victim || message.target == case_.victim) return true;
+  const Plan plan = plan_of(message, case_.job);
+  return std::ranges::any_of(plan.transfers, [&](const Transfer& transfer) {
+    if (delivers_to(transfer, case_.victim)) return true;
+    return transfer.route == Route::kStaged &&
+           (topology.host_of(topology.place_of(transfer.send_nic)) == case_.victim ||
+            topology.host_of(topology.place_of(transfer.receive_nic)) == case_.victim);
+  });
 }
 
 /// An error says who saw it, towards whom, on which link and at which chunk.

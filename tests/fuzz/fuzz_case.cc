@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/base/random.h"
+#include "tests/support/multicast_plan.h"
 
 namespace hoccl::engine {
 namespace {
@@ -34,6 +36,15 @@ Bytes draw_size(Random& random, Bytes chunk) {
   return Bytes(random.between(1, chunk.count() * 40));
 }
 
+std::vector<Rank> draw_further_targets(Random& random, const FuzzMessage& message,
+                                       const FuzzCase& fuzz_case) {
+  if (message.size == Bytes(0) || !random.chance(0.3)) return {};
+  std::vector<Rank> targets = possible_further_targets(
+      fuzz_case.topology, message.source, message.target, message.size, fuzz_case.compile);
+  std::erase_if(targets, [&](Rank) { return random.chance(0.3); });
+  return targets;
+}
+
 FuzzMessage draw_message(Random& random, const FuzzCase& fuzz_case) {
   const int ranks = fuzz_case.topology.rank_count();
   FuzzMessage message;
@@ -42,6 +53,7 @@ FuzzMessage draw_message(Random& random, const FuzzCase& fuzz_case) {
   message.source_stream = StreamId(draw(random, 0, fuzz_case.streams - 1));
   message.target_stream = StreamId(draw(random, 0, fuzz_case.streams - 1));
   message.size = draw_size(random, fuzz_case.compile.chunk_size);
+  message.more_targets = draw_further_targets(random, message, fuzz_case);
   message.joins_at_source = random.chance(0.2);
   message.joins_at_target = random.chance(0.2);
   return message;
@@ -86,6 +98,13 @@ FuzzCase draw_case(std::uint64_t seed) {
     chunks += chunk_count(result.messages.back().size, chunk);
   }
   return result;
+}
+
+Plan plan_of(const FuzzMessage& message, const FuzzCase& fuzz_case) {
+  std::vector<Rank> targets = {message.target};
+  targets.insert(targets.end(), message.more_targets.begin(), message.more_targets.end());
+  return multicast_plan(fuzz_case.topology, message.source, std::move(targets), message.size,
+                        fuzz_case.compile);
 }
 
 std::string describe(const FuzzCase& fuzz_case) {

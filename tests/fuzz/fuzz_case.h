@@ -6,6 +6,7 @@
 
 #include "engine/pipeline/options.h"
 #include "engine/schedule/compile.h"
+#include "engine/schedule/plan.h"
 #include "engine/topology/topology.h"
 #include "tests/support/ideal_options.h"
 
@@ -15,6 +16,8 @@ namespace hoccl::engine {
 struct FuzzMessage {
   Rank source;
   Rank target;
+  /// If any: a multicast, a plan that all ranks run, each on the source's stream.
+  std::vector<Rank> more_targets = {};
   StreamId source_stream;
   StreamId target_stream;
   Bytes size;
@@ -39,6 +42,7 @@ struct FuzzCase {
 };
 
 FuzzCase draw_case(std::uint64_t seed);
+Plan plan_of(const FuzzMessage& message, const FuzzCase& fuzz_case);
 /// One line for a person.
 std::string describe(const FuzzCase& fuzz_case);
 

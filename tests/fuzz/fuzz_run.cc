@@ -28,8 +28,14 @@ FuzzRun::FuzzRun(const FuzzCase& fuzz_case)
 
 void FuzzRun::number_messages() {
   std::map<std::pair<Rank, Rank>, std::uint32_t> numbers;
+  std::uint32_t next_collective = 0;
   for (const FuzzMessage& message : case_.messages) {
     OperationId id;
+    if (!message.more_targets.empty()) {
+      id.number = next_collective++;
+      operations_.push_back(id);
+      continue;
+    }
     id.source = static_cast<std::uint16_t>(message.source.value());
     id.target = static_cast<std::uint16_t>(message.target.value());
     id.number = numbers[{message.source, message.target}]++;
@@ -40,16 +46,32 @@ void FuzzRun::number_messages() {
 void FuzzRun::enqueue_messages() {
   for (std::size_t i = 0; i < case_.messages.size(); ++i) {
     const FuzzMessage& message = case_.messages[i];
-    add({message.source, message.source_stream}, i, true, message.joins_at_source);
-    add({message.target, message.target_stream}, i, false, message.joins_at_target);
+    if (!message.more_targets.empty()) {
+      add_multicast(i);
+      continue;
+    }
+    add({message.source, message.source_stream}, i, Side::kSend, message.joins_at_source);
+    add({message.target, message.target_stream}, i, Side::kReceive, message.joins_at_target);
   }
   while (!open_.empty()) flush(open_.begin()->first);
 }
 
+void FuzzRun::add_multicast(std::size_t index) {
+  const FuzzMessage& message = case_.messages[index];
+  for (int i = 0; i < case_.topology.rank_count(); ++i) {
+    const Rank rank(i);
+    const bool receives = rank == message.target || std::ranges::find(message.more_targets, rank) !=
+                                                        message.more_targets.end();
+    const Side side = rank == message.source ? Side::kSend
+                      : receives             ? Side::kReceive
+                                             : Side::kNone;
+    add({rank, message.source_stream}, index, side, message.joins_at_source);
+  }
+}
+
 /// Both ends number the messages of a pair in the order of their calls, so a rank has one group
 /// open at most.
-
-void FuzzRun::add(StreamKey key, std::size_t message, bool sends, bool joins) {
+void FuzzRun::add(StreamKey key, std::size_t message, Side side, bool joins) {
   const auto open = open_.find(key.first);
   if (open != open_.end() && !(joins && open->second->stream == key.second)) flush(key.first);
   std::shared_ptr<Group>& group = open_[key.first];
@@ -62,8 +84,9 @@ void FuzzRun::add(StreamKey key, std::size_t message, bool sends, bool joins) {
     const auto largest = std::ranges::max_element(case_.messages, {}, &FuzzMessage::size);
     buffers.push_back(fabric_.allocate(key.first, largest->size + kMargin + kMargin));
   }
-  const Region region{buffers[group->parts.size()], kMargin, case_.messages[message].size};
-  group->parts.push_back({message, sends, region});
+  const Bytes size = side == Side::kNone ? Bytes(0) : case_.messages[message].size;
+  const Region region{buffers[group->parts.size()], kMargin, size};
+  group->parts.push_back({message, side, region});
 }
 
 /// Things that happen on streams between messages. They only wait for what was enqueued before.
@@ -91,7 +114,12 @@ void FuzzRun::flush(Rank rank) {
   communicator.group_begin(stream);
   for (const Part& part : group->parts) {
     const FuzzMessage& message = case_.messages[part.message];
-    if (part.sends) {
+    if (!message.more_targets.empty()) {
+      const Region none{part.region.buffer, Bytes(0), Bytes(0)};
+      communicator.run(std::make_shared<const Plan>(plan_of(message, case_)),
+                       part.side == Side::kSend ? part.region : none,
+                       part.side == Side::kReceive ? part.region : none, stream);
+    } else if (part.side == Side::kSend) {
       communicator.send(part.region, message.target, stream);
     } else {
       communicator.receive(part.region, message.source, stream);
@@ -107,7 +135,8 @@ void FuzzRun::before(const Group& group) {
   for (const Part& part : group.parts) {
     fabric_.reset_written(part.region.buffer);
     std::ranges::fill(fabric_.bytes(part.region.buffer), kUntouched);
-    if (part.sends) fill_pattern(fabric_.bytes(part.region), pattern_of(part.message));
+    if (part.side == Side::kSend)
+      fill_pattern(fabric_.bytes(part.region), pattern_of(part.message));
   }
 }
 
@@ -130,7 +159,7 @@ void FuzzRun::after(const Group& group) {
     const auto difference = first_difference(fabric_.bytes(part.region), pattern_of(part.message));
     if (difference && status->ok()) {
       complain(fmt::format("byte {} of message {} is wrong at its {}", *difference, part.message,
-                           part.sends ? "source" : "target"));
+                           part.side == Side::kSend ? "source" : "target"));
     }
     std::ranges::fill(all, std::byte{0xee});
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -28,9 +29,11 @@ class FuzzRun {
   /// What is wrong after a run in which nothing may fail; empty when all is well.
   [[nodiscard]] std::string check_all_ok(RunEnd end) const;
 
+  /// What a rank does for a message; a multicast has bystanders.
+  enum class Side : std::uint8_t { kSend, kReceive, kNone };
   struct Part {
     std::size_t message = 0;
-    bool sends = false;
+    Side side = Side::kNone;
     Region region;
   };
   /// Messages of one rank that share a gate, hence a status.
@@ -52,7 +55,8 @@ class FuzzRun {
 
   void number_messages();
   void enqueue_messages();
-  void add(StreamKey key, std::size_t message, bool sends, bool joins);
+  void add_multicast(std::size_t index);
+  void add(StreamKey key, std::size_t message, Side side, bool joins);
   void flush(Rank rank);
   void enqueue_noise(StreamKey key);
   void before(const Group& group);

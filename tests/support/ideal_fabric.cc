@@ -108,6 +108,7 @@ std::optional<std::size_t> IdealFabric::earliest_deadline() const {
 RunEnd IdealFabric::run(std::span<Proxy* const> proxies) {
   HOCCL_CHECK(proxies.size() <= drivers_.size(), "{} proxies for {} ranks", proxies.size(),
               drivers_.size());
+  world_.proxies_run = !proxies.empty();
   drivers_.assign(world_.ports.size(), Driver());
   std::ranges::transform(proxies, drivers_.begin(), [](Proxy* proxy) {
     return Driver{.proxy = proxy, .scheduled = false, .deadline = {}};

@@ -1,10 +1,12 @@
 #include "tests/support/ideal_port.h"
 
 #include <algorithm>
+#include <string>
 #include <type_traits>
 #include <utility>
 
 #include "engine/base/check.h"
+#include "engine/pipeline/message_check.h"
 #include "tests/support/ideal_streams.h"
 
 namespace hoccl::engine {
@@ -128,6 +130,7 @@ std::size_t IdealPort::poll(std::span<Completion> out) {
     count = static_cast<std::size_t>(world_.random.between(1, static_cast<std::int64_t>(count)));
   }
   for (std::size_t i = 0; i < count; ++i) {
+    if (world_.proxies_run) check_message(pending_.front());
     polled(pending_.front());
     out[i] = std::move(pending_.front());
     pending_.pop_front();
@@ -142,6 +145,19 @@ void IdealPort::polled(const Completion& completion) {
   } else if (const auto* writes = std::get_if<WritesDone>(&completion)) {
     queue_pairs_[writes->queue_pair.index()]->polled(writes->ticket);
   }
+}
+
+/// A fabric that turns away garbage must not turn away what a proxy says.
+void IdealPort::check_message(const Completion& completion) const {
+  const IdealOptions& options = world_.options;
+  const SlotSupply slots{options.slot_size, options.send_slots, options.receive_slots};
+  std::string wrong;
+  if (const auto* message = std::get_if<MessageArrived>(&completion)) {
+    wrong = wrong_with(message->message, message->source, rank_, world_.topology, slots);
+  } else if (const auto* arrival = std::get_if<Arrived>(&completion)) {
+    wrong = wrong_with(*arrival, rank_, world_.topology, slots);
+  }
+  HOCCL_CHECK(wrong.empty(), "rank {} receives what it would refuse: {}", rank_, wrong);
 }
 
 void IdealPort::account(CpuWork work, std::int64_t count) { accounted_[work] += count; }

@@ -62,6 +62,7 @@ class IdealPort final : public Port {
   void check_alive() const;
   bool coalesce(const Completion& completion);
   void polled(const Completion& completion);
+  void check_message(const Completion& completion) const;
 
   IdealWorld& world_;
   Rank rank_;

@@ -36,6 +36,8 @@ struct IdealWorld {
   IdealMemory memory;
   /// Those of which a copy or write ended with an error.
   std::set<OperationId> failed_operations;
+  /// Ports are driven by proxies: what they say to each other must pass the message check.
+  bool proxies_run = false;
   std::vector<std::unique_ptr<IdealPort>> ports;  // by rank
   std::unique_ptr<IdealStreams> streams;
 };

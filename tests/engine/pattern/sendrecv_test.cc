@@ -64,14 +64,38 @@ TEST(SendRecvRing, EveryRankSendsToTheNextAndReceivesFromThePrevious) {
   }
 }
 
+TEST(PpChain, EveryRankButTheLastSendsToTheNext) {
+  constexpr int kRanks = 5;
+  const Pattern pattern = pp_chain(kRanks, 1_KiB);
+  EXPECT_EQ(pattern.name, "ppchain");
+  EXPECT_EQ(pattern.rank_count, kRanks);
+  EXPECT_EQ(pattern.message_size, 1_KiB);
+  EXPECT_EQ(pattern.busbw_factor, 1.0);
+  ASSERT_EQ(std::ssize(pattern.flows), kRanks - 1);
+  for (int rank = 0; rank < kRanks - 1; ++rank) {
+    const Flow& flow = pattern.flows[static_cast<std::size_t>(rank)];
+    EXPECT_EQ(flow.source, Rank(rank));
+    EXPECT_EQ(flow.target, Rank(rank + 1));
+    EXPECT_EQ(flow.size, 1_KiB);
+  }
+}
+
+TEST(PpChain, RefusesOneRankAndSizesOutOfRange) {
+  EXPECT_THAT(refusal([] { pp_chain(1, 1_KiB); }),
+              testing::HasSubstr("pattern ppchain: ranks = 1: expected 2"));
+  EXPECT_THAT(refusal([] { pp_chain(4, Bytes(-1)); }),
+              testing::HasSubstr("pattern ppchain: size = -1"));
+}
+
 TEST(MakePattern, BuildsByNameAndListsTheNamesOtherwise) {
   EXPECT_EQ(make_pattern({"sendrecv", Rank(1), Rank(0), 7_B}, 4),
             send_recv(4, Rank(1), Rank(0), 7_B));
   EXPECT_EQ(make_pattern({"sendrecv-ring", Rank(), Rank(), 7_B}, 4), send_recv_ring(4, 7_B));
+  EXPECT_EQ(make_pattern({"ppchain", Rank(), Rank(), 7_B}, 4), pp_chain(4, 7_B));
   EXPECT_EQ(refusal([] {
               make_pattern({"allreduce", Rank(), Rank(), 7_B}, 4);
             }),
-            "pattern = 'allreduce': expected one of: sendrecv, sendrecv-ring");
+            "pattern = 'allreduce': expected one of: sendrecv, sendrecv-ring, ppchain");
 }
 
 TEST(Metrics, SendRecvCountsTheMessageOnceInBothBandwidths) {

@@ -91,6 +91,14 @@ TEST(Coverage, KnowsThePatternOfALoadedPlanByItsName) {
                           "delivered"));
 }
 
+TEST(Coverage, KnowsAChainByItsName) {
+  const Topology topology = cluster(2, 8);
+  Plan chain = compile(pp_chain(16, 1_MiB), topology, {.chunk_size = 1_MiB});
+  EXPECT_THAT(find_violations(chain, nullptr, topology, kSlots), IsEmpty());
+  chain.transfers.pop_back();
+  EXPECT_EQ(find_violations(chain, nullptr, topology, kSlots).size(), 1U);
+}
+
 TEST(Coverage, ChecksAPlanOfAnUnknownPatternForConsistency) {
   Striped striped;
   striped.plan.pattern = "custom";

@@ -1,0 +1,216 @@
+#include "engine/pipeline/message_check.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "engine/pipeline/field_check.h"
+#include "engine/pipeline/messages.h"
+#include "engine/schedule/plan.h"
+
+namespace hoccl::engine {
+namespace {
+
+constexpr std::int32_t kMaxCount = std::numeric_limits<std::int32_t>::max();
+
+// By kind of message. Sender and receiver are ranks.
+
+void check(FieldCheck& fields, const ReadyMessage& message) {
+  fields.expect_within("exported", message.exported, 0, 1);
+  fields.check_operation(message.operation);
+  fields.check_ends(message.operation, fields.receiver(), fields.sender());
+  fields.expect_within("message size", message.message_size_bytes, 0, kMaxMessageSize.count());
+  fields.expect_within("offset", message.offset, 0, kMaxMessageSize.count());
+  if (message.exported == 0) return;
+  fields.check_same_node();
+  fields.expect(message.buffer.owner == fields.sender(), "owner of the buffer",
+                message.buffer.owner, "rank {}, the sender", fields.sender());
+  fields.expect_within("buffer", message.buffer.id, 0, kMaxCount);
+}
+
+void check(FieldCheck& fields, const LeaseRequestMessage& message) {
+  fields.expect_within("class", message.traffic_class, 0, 1);
+  fields.check_operation(message.operation);
+  fields.check_ends(message.operation, fields.sender(), message.target);
+  fields.check_flow(message.flow.value());
+  fields.check_rank("target", message.target);
+  fields.check_nics(message.send_nic, message.receive_nic);
+  fields.check_host("send NIC", message.send_nic, fields.receiver());
+  fields.check_same_node();
+  fields.expect_within("chunks", message.chunks, 1, kMaxCount);
+  if (!fields.ok()) return;
+  const Topology& topology = fields.topology();
+  fields.expect(topology.nic(message.receive_nic).node == topology.node_of(message.target),
+                "receive NIC", message.receive_nic, "one on the target's node");
+}
+
+void check(FieldCheck& fields, const LeaseGrantMessage& message) {
+  fields.check_operation(message.operation);
+  fields.check_flow(message.flow.value());
+  fields.check_same_node();
+  fields.expect_within("count", message.count, 1, LeaseGrantMessage::kCapacity);
+  if (!fields.ok()) return;
+  for (std::size_t i = 0; i < message.count; ++i) {
+    fields.check_send_slot(message.slots.at(i), fields.sender());
+  }
+}
+
+void check(FieldCheck& fields, const FlowMessage& message) {
+  fields.check_operation(message.operation);
+  // It is about all flows of the operation, and goes also to ranks of other nodes.
+  if (message.kind == MessageKind::kStopped) return;
+  fields.check_flow(message.flow.value());
+  fields.check_same_node();
+  if (message.kind == MessageKind::kDelivered) {
+    fields.check_ends(message.operation, fields.sender(), fields.receiver());
+  }
+}
+
+void check(FieldCheck& fields, const SlotMessage& message) {
+  if (message.kind == MessageKind::kPulled) {
+    fields.check_receive_slot(message.slot, fields.receiver());
+  } else {
+    fields.check_send_slot(message.slot, fields.receiver());
+  }
+  fields.check_same_node();
+}
+
+void check(FieldCheck& fields, const CreditCountMessage& message) {
+  fields.check_nics(message.send_nic, message.receive_nic);
+  fields.check_host("send NIC", message.send_nic, fields.sender());
+  fields.check_host("receive NIC", message.receive_nic, fields.receiver());
+  fields.expect_within("count", message.count, 1, kMaxCount);
+}
+
+void check(FieldCheck& fields, const CreditMessage& message) {
+  const bool promises = message.kind == MessageKind::kCredit;
+  const Rank send_host = promises ? fields.receiver() : fields.sender();
+  const Rank receive_host = promises ? fields.sender() : fields.receiver();
+  fields.check_nics(message.send_nic, message.receive_nic);
+  fields.check_host("send NIC", message.send_nic, send_host);
+  fields.check_host("receive NIC", message.receive_nic, receive_host);
+  fields.expect_within("count", message.count, 1, CreditMessage::kCapacity);
+  if (!fields.ok()) return;
+  const PlaceId place = fields.topology().place_of(message.receive_nic);
+  for (std::size_t i = 0; i < message.count; ++i) {
+    const SlotReference& slot = message.slots.at(i);
+    fields.check_receive_slot(slot, receive_host);
+    fields.expect(PlaceId(slot.place) == place, "place", slot.place, "that of the receive NIC");
+  }
+}
+
+void check(FieldCheck& fields, const LinkName& link) {
+  switch (link.kind) {
+    case LinkName::Kind::kNone:
+    case LinkName::Kind::kExport:
+    case LinkName::Kind::kImport:
+      return;
+    case LinkName::Kind::kNicPair:
+      fields.check_nic("sending NIC of the link", NicId(link.first));
+      fields.check_nic("receiving NIC of the link", NicId(link.second));
+      return;
+    case LinkName::Kind::kCopyLane:
+      fields.expect_within("copy class of the link", link.copy_class, 0, kCopyClassCount - 1);
+      fields.expect_within("lane of the link", link.first, 0,
+                           int{std::numeric_limits<std::uint8_t>::max()});
+      return;
+  }
+  fields.expect(false, "kind of the link", static_cast<int>(link.kind), "a known one");
+}
+
+void check(FieldCheck& fields, const FailedMessage& message) {
+  fields.expect_within("cause", static_cast<int>(message.cause), static_cast<int>(Cause::kNone) + 1,
+                       static_cast<int>(Cause::kSizeMismatch));
+  fields.check_operation(message.operation);
+  fields.check_rank("rank", message.rank);
+  if (!message.peer.is_none()) fields.check_rank("peer", message.peer);
+  if (!message.flow.is_none()) fields.check_flow(message.flow.value());
+  fields.expect_within("chunk", message.chunk, -1, kMaxChunksPerTransfer);
+  check(fields, message.link);
+}
+
+SlotReference slot_of(const Descriptor& descriptor) {
+  return {descriptor.slot, descriptor.place, descriptor.generation};
+}
+
+void check_staged(FieldCheck& fields, const Descriptor& descriptor) {
+  fields.check_chunk(descriptor, MessageKind::kStaged);
+  fields.check_send_slot(slot_of(descriptor), fields.receiver());
+  fields.check_same_node();
+}
+
+void check_landed(FieldCheck& fields, const Descriptor& descriptor) {
+  const Topology& topology = fields.topology();
+  fields.check_chunk(descriptor, MessageKind::kLanded);
+  fields.check_receive_slot(slot_of(descriptor), fields.sender());
+  fields.check_same_node();
+  fields.check_local_targets(descriptor, topology.node_of(fields.receiver()));
+  fields.expect(is_local_target(descriptor, topology.local_index(fields.receiver())), "receiver",
+                fields.receiver(), "one of the local targets");
+}
+
+void check_arrived(FieldCheck& fields, const Arrived& arrival) {
+  const Topology& topology = fields.topology();
+  const Descriptor& descriptor = arrival.descriptor;
+  fields.check_nics(arrival.remote_nic, arrival.local_nic);
+  fields.check_host("receive NIC", arrival.local_nic, fields.receiver());
+  fields.check_chunk(descriptor, MessageKind::kStaged);
+  fields.check_receive_slot(slot_of(descriptor), fields.receiver());
+  if (!fields.ok()) return;
+  fields.expect(PlaceId(descriptor.place) == topology.place_of(arrival.local_nic), "place",
+                descriptor.place, "that of the receive NIC");
+  fields.expect(arrival.immediate == descriptor.slot, "immediate", arrival.immediate,
+                "{}, the slot", descriptor.slot);
+  fields.check_local_targets(descriptor, topology.nic(arrival.local_nic).node);
+}
+
+void check_message(FieldCheck& fields, const Message& message) {
+  switch (kind_of(message)) {
+    case MessageKind::kReady:
+      return check(fields, unpack<ReadyMessage>(message));
+    case MessageKind::kLeaseRequest:
+      return check(fields, unpack<LeaseRequestMessage>(message));
+    case MessageKind::kLeaseGrant:
+      return check(fields, unpack<LeaseGrantMessage>(message));
+    case MessageKind::kLeaseCancel:
+    case MessageKind::kFlowSent:
+    case MessageKind::kDelivered:
+    case MessageKind::kStopped:
+      return check(fields, unpack<FlowMessage>(message));
+    case MessageKind::kSlotReturn:
+    case MessageKind::kPulled:
+      return check(fields, unpack<SlotMessage>(message));
+    case MessageKind::kStaged:
+      return check_staged(fields, unpack<Descriptor>(message));
+    case MessageKind::kLanded:
+      return check_landed(fields, unpack<Descriptor>(message));
+    case MessageKind::kCreditRequest:
+    case MessageKind::kCreditCancel:
+      return check(fields, unpack<CreditCountMessage>(message));
+    case MessageKind::kCredit:
+    case MessageKind::kCreditReturn:
+      return check(fields, unpack<CreditMessage>(message));
+    case MessageKind::kFailed:
+      return check(fields, unpack<FailedMessage>(message));
+  }
+  fields.expect(false, "kind", static_cast<int>(kind_of(message)), "a known one");
+}
+
+}  // namespace
+
+std::string wrong_with(const Message& message, Rank sender, Rank receiver, const Topology& topology,
+                       const SlotSupply& slots) {
+  FieldCheck fields(to_string(kind_of(message)), sender, receiver, topology, slots);
+  if (fields.ok()) check_message(fields, message);
+  return fields.found();
+}
+
+std::string wrong_with(const Arrived& arrival, Rank receiver, const Topology& topology,
+                       const SlotSupply& slots) {
+  // Which rank sent it follows from its NIC.
+  FieldCheck fields("arrival", receiver, receiver, topology, slots);
+  if (fields.ok()) check_arrived(fields, arrival);
+  return fields.found();
+}
+
+}  // namespace hoccl::engine

@@ -1,0 +1,67 @@
+#include "hw/doctor/device_checks.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+
+namespace hoccl::hw {
+namespace {
+
+std::vector<std::string> names_in(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    names.push_back(entry.path().filename().string());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+/// "nvidia0", not "nvidiactl".
+bool is_gpu(const std::string& name) {
+  constexpr std::string_view kPrefix = "nvidia";
+  return name.starts_with(kPrefix) && name.size() > kPrefix.size() &&
+         std::all_of(name.begin() + kPrefix.size(), name.end(),
+                     [](unsigned char letter) { return std::isdigit(letter) != 0; });
+}
+
+/// The first line of the kernel module's version file; empty without one.
+std::string driver_version() {
+  std::ifstream file("/proc/driver/nvidia/version");
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+}  // namespace
+
+Check check_gpus() {
+  std::vector<std::string> gpus = names_in("/dev");
+  std::erase_if(gpus, [](const std::string& name) { return !is_gpu(name); });
+  const std::string driver = driver_version();
+  if (gpus.empty() && driver.empty()) {
+    return {"GPUs", Finding::kInfo, "none", "not needed: --copy host moves the bytes"};
+  }
+  if (gpus.empty()) {
+    return {"GPUs", Finding::kWarning, fmt::format("a driver ({}), but no /dev/nvidia<n>", driver),
+            "give this container its GPUs"};
+  }
+  return {"GPUs", Finding::kInfo,
+          fmt::format("{} ({})", fmt::join(gpus, ", "), driver.empty() ? "no driver" : driver),
+          "not used: this program has --copy host only"};
+}
+
+Check check_rdma_devices() {
+  const std::vector<std::string> devices = names_in("/sys/class/infiniband");
+  if (devices.empty()) {
+    return {"RDMA devices", Finding::kInfo, "none", "not needed: --link loopback plays the NICs"};
+  }
+  return {"RDMA devices", Finding::kInfo, fmt::format("{}", fmt::join(devices, ", ")),
+          "not used: this program has the loopback links only"};
+}
+
+}  // namespace hoccl::hw

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "hw/doctor/checks.h"
+
+namespace hoccl::hw {
+
+// What other backends would use. Looks into the system's files only.
+Check check_gpus();
+Check check_rdma_devices();
+
+}  // namespace hoccl::hw

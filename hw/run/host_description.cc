@@ -1,0 +1,38 @@
+#include "hw/run/host_description.h"
+
+#include <sched.h>
+#include <sys/utsname.h>
+
+#include <fstream>
+#include <string_view>
+
+namespace hoccl::hw {
+namespace {
+
+std::string cpu_model() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(file, line)) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown CPU";
+}
+
+int usable_cores() {
+  cpu_set_t cores;
+  if (::sched_getaffinity(0, sizeof(cores), &cores) != 0) return 1;
+  return CPU_COUNT(&cores);
+}
+
+}  // namespace
+
+HostDescription describe_host() {
+  utsname system = {};
+  ::uname(&system);
+  return {.cpu = cpu_model(),
+          .cores = usable_cores(),
+          .kernel = std::string(system.sysname) + " " + system.release};
+}
+
+}  // namespace hoccl::hw

@@ -1,0 +1,179 @@
+#include "hw/run/measurement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+
+#include "engine/pattern/metrics.h"
+#include "engine/rank_share.h"
+#include "engine/trace/leg_times.h"
+#include "engine/trace/trace_recorder.h"
+#include "hw/run/exchange.h"
+#include "hw/run/gather_trace.h"
+#include "hw/system/monotonic_clock.h"
+
+namespace hoccl::hw {
+
+using engine::Bytes;
+using engine::RunResult;
+using engine::Seconds;
+
+namespace {
+
+constexpr engine::StreamId kStream(0);
+constexpr std::uint16_t kCommunicator = 1;
+/// What all rounds of one size may take together, unless the number of iterations is given.
+constexpr Seconds kTimePerSize(1.0);
+
+Seconds caller_cpu_time() {
+  timespec time = {};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return Seconds(static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec));
+}
+
+Seconds median(std::vector<Seconds> values) {
+  std::ranges::sort(values);
+  const std::size_t middle = values.size() / 2;
+  if (values.size() % 2 == 1) return values[middle];
+  return (values[middle - 1] + values[middle]) / 2;
+}
+
+}  // namespace
+
+Measurement::Measurement(HwFabric& fabric, const RunScenario& scenario, Bytes largest)
+    : fabric_(fabric),
+      scenario_(scenario),
+      proxy_(fabric, scenario.pipeline),
+      communicator_(fabric.port(fabric.rank()), kCommunicator, scenario.compile),
+      buffers_(fabric, pattern_of(scenario, largest).flows) {
+  if (scenario.plan) plan_ = std::make_shared<const engine::Plan>(*scenario.plan);
+}
+
+Measurement::~Measurement() = default;
+
+RunResult Measurement::measure(Bytes size, std::vector<engine::TraceEvent>* trace) {
+  pattern_ = pattern_of(scenario_, size);
+  requests_ =
+      engine::requests_of(pattern_.flows, fabric_.rank(), buffers_.send(), buffers_.receive());
+  RunResult result;
+  result.size = size;
+  meet();
+  const Seconds warmup_time = run(scenario_.warmup);
+  meet();
+  measure_rounds(result, choose_iterations(warmup_time));
+  if (scenario_.check) check_bytes();
+  if (scenario_.legs || trace != nullptr) result.legs = trace_legs(trace);
+  result.algbw = engine::algbw(pattern_, result.time);
+  result.busbw = engine::busbw(pattern_, result.time);
+  return result;
+}
+
+void Measurement::finish() { meet(); }
+
+void Measurement::meet(const std::string& failure) {
+  const std::string own = failure.empty() ? first_failure() : failure;
+  works_.clear();
+  const auto failed = exchange(fabric_.bootstrap(), std::vector{static_cast<char>(!own.empty())});
+  if (!own.empty()) throw RunFailed(own);
+  const auto other = std::ranges::find(failed, std::vector{char{1}});
+  if (other == failed.end()) return;
+  throw RunFailed(fmt::format("rank {}: stopped, because rank {} failed", fabric_.rank(),
+                              other - failed.begin()));
+}
+
+std::string Measurement::first_failure() const {
+  for (const auto& work : works_) {
+    const auto status = work->status();
+    if (!status) return fmt::format("rank {}: an operation did not end", fabric_.rank());
+    if (!status->ok()) return to_string(*status);
+  }
+  return {};
+}
+
+void Measurement::enqueue() {
+  if (requests_.empty()) return;
+  const Seconds begin = caller_cpu_time();
+  works_.push_back(plan_ == nullptr
+                       ? communicator_.enqueue(requests_, kStream)
+                       : communicator_.run(plan_, buffers_.send(), buffers_.receive(), kStream));
+  launch_time_ += caller_cpu_time() - begin;
+}
+
+Seconds Measurement::run(int count) {
+  const Seconds begin = monotonic_now();
+  for (int i = 0; i < count; ++i) enqueue();
+  fabric_.synchronize(kStream);
+  return monotonic_now() - begin;
+}
+
+int Measurement::choose_iterations(Seconds warmup_time) {
+  if (scenario_.iterations) return *scenario_.iterations;
+  if (scenario_.warmup == 0) return kMaxIterations;
+  Seconds longest{0.0};
+  for (const auto& time : exchange(fabric_.bootstrap(), std::vector{warmup_time})) {
+    longest = std::max(longest, time.front());
+  }
+  const double fitting = kTimePerSize / (longest / scenario_.warmup) / scenario_.rounds;
+  return static_cast<int>(std::clamp(std::floor(fitting), 1.0, double{kMaxIterations}));
+}
+
+auto Measurement::counters() const -> Counters {
+  return {launch_time_, proxy_.submit_time(), proxy_.cpu_time()};
+}
+
+void Measurement::measure_rounds(RunResult& result, int iterations) {
+  const Counters before = counters();
+  std::vector<Seconds> rounds;
+  for (int i = 0; i < scenario_.rounds; ++i) {
+    rounds.push_back(run(iterations) / iterations);
+    meet();
+  }
+  const Counters after = counters();
+  const bool is_source = std::ranges::any_of(
+      pattern_.flows, [&](const engine::Flow& flow) { return flow.source == fabric_.rank(); });
+  const Counters own = {
+      (after.launch - before.launch) / (scenario_.rounds * iterations),
+      is_source ? (after.submit - before.submit) / (scenario_.rounds * iterations) : Seconds(0.0),
+      (after.proxy - before.proxy) / (scenario_.rounds * iterations)};
+  for (const auto& rank : exchange(fabric_.bootstrap(), std::vector{own})) {
+    result.launch = std::max(result.launch, rank.front().launch);
+    result.submit = std::max(result.submit, rank.front().submit);
+    result.proxy = std::max(result.proxy, rank.front().proxy);
+  }
+  // A round is over when its last rank is.
+  for (const auto& rank : exchange(fabric_.bootstrap(), rounds)) {
+    for (std::size_t i = 0; i < rounds.size(); ++i) rounds[i] = std::max(rounds[i], rank[i]);
+  }
+  result.time = median(rounds);
+  result.rounds = engine::Rounds{.count = scenario_.rounds,
+                                 .iterations = iterations,
+                                 .fastest = std::ranges::min(rounds),
+                                 .slowest = std::ranges::max(rounds)};
+}
+
+void Measurement::check_bytes() {
+  const std::uint64_t operation = ++checked_operations_;
+  buffers_.prepare(pattern_.flows, scenario_.seed, operation);
+  meet();
+  run(1);
+  const std::string failure = first_failure();
+  meet(failure.empty() ? buffers_.wrong(pattern_.flows, scenario_.seed, operation) : failure);
+}
+
+engine::LegTimes Measurement::trace_legs(std::vector<engine::TraceEvent>* trace) {
+  engine::TraceRecorder recorder;
+  fabric_.record_trace(&recorder);
+  meet();
+  run(1);
+  // Legs of others that this rank relays end before its own or theirs: nobody passes before all.
+  meet();
+  fabric_.record_trace(nullptr);
+  const std::vector<engine::TraceEvent> events =
+      gather_trace(fabric_.bootstrap(), recorder.events());
+  if (trace != nullptr) *trace = events;
+  return engine::leg_times(events);
+}
+
+}  // namespace hoccl::hw

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "engine/base/units.h"
+#include "engine/communicator.h"
+#include "engine/run_result.h"
+#include "engine/trace/trace.h"
+#include "hw/fabric/hw_fabric.h"
+#include "hw/fabric/proxy_thread.h"
+#include "hw/run/rank_buffers.h"
+#include "hw/run/scenario.h"
+
+namespace hoccl::hw {
+
+/// An operation ended with an error, a byte was wrong, or that happened to another rank. One line.
+class RunFailed : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// One rank's part of a measurement, as nccl-tests measures: buffers are allocated once, a warm-up,
+/// then rounds of back-to-back operations on one stream behind a barrier. Collective: all ranks
+/// construct it and call everything in the same order, also those that only relay.
+class Measurement {
+ public:
+  /// For sizes up to `largest`. The fabric must outlive it.
+  Measurement(HwFabric& fabric, const RunScenario& scenario, engine::Bytes largest);
+  ~Measurement();
+
+  /// The same result on all ranks. `trace`, if not null, is given the legs of all ranks in the one
+  /// traced operation. Throws RunFailed, or BootstrapError when a rank is lost.
+  engine::RunResult measure(engine::Bytes size, std::vector<engine::TraceEvent>* trace = nullptr);
+
+  /// Waits for all ranks: until then this one may be needed as a relay.
+  void finish();
+
+ private:
+  struct Counters {
+    engine::Seconds launch{0.0};
+    engine::Seconds submit{0.0};
+    engine::Seconds proxy{0.0};
+  };
+
+  /// Barrier that throws when an operation has ended badly, here or on another rank.
+  void meet(const std::string& failure = {});
+  /// One operation of this rank, if it has a part in it.
+  void enqueue();
+  /// Seconds of `count` back-to-back operations.
+  engine::Seconds run(int count);
+  /// Of a warm-up that took this rank `warmup_time`.
+  [[nodiscard]] int choose_iterations(engine::Seconds warmup_time);
+  void measure_rounds(engine::RunResult& result, int iterations);
+  void check_bytes();
+  engine::LegTimes trace_legs(std::vector<engine::TraceEvent>* trace);
+  [[nodiscard]] Counters counters() const;
+  [[nodiscard]] std::string first_failure() const;
+
+  HwFabric& fabric_;
+  const RunScenario& scenario_;
+  ProxyThread proxy_;
+  engine::Communicator communicator_;
+  RankBuffers buffers_;
+  std::shared_ptr<const engine::Plan> plan_;  ///< null: the pattern's flows as sends and receives
+  engine::Pattern pattern_;                   ///< of the size that is being measured
+  std::vector<engine::SendRecvRequest> requests_;
+  std::vector<std::shared_ptr<engine::Work>> works_;
+  engine::Seconds launch_time_{0.0};
+  std::uint64_t checked_operations_ = 0;
+};
+
+}  // namespace hoccl::hw

@@ -1,0 +1,38 @@
+#include "hw/run/scenario.h"
+
+#include "engine/rank_share.h"
+#include "engine/schedule/verifier.h"
+
+namespace hoccl::hw {
+
+using engine::Bytes;
+
+engine::Pattern pattern_of(const RunScenario& scenario, Bytes size) {
+  if (!scenario.plan) {
+    return engine::make_pattern({.name = scenario.pattern,
+                                 .source = scenario.source,
+                                 .target = scenario.target,
+                                 .size = size},
+                                scenario.topology.rank_count());
+  }
+  engine::Pattern pattern;
+  pattern.name = scenario.plan->pattern;
+  pattern.rank_count = scenario.plan->rank_count;
+  pattern.message_size = scenario.plan->message_size;
+  pattern.flows = engine::flows_of(*scenario.plan);
+  return pattern;
+}
+
+void require_runnable(const RunScenario& scenario, const std::vector<Bytes>& sizes) {
+  if (scenario.plan) return;  // verified when it was loaded
+  for (const Bytes size : sizes) {
+    const engine::Pattern pattern = pattern_of(scenario, size);
+    const engine::Plan plan = engine::compile(pattern, scenario.topology, scenario.compile);
+    engine::verify(plan, &pattern, scenario.topology,
+                   {.slot_size = plan.chunk_size,
+                    .send_slots = scenario.hardware.slots,
+                    .receive_slots = scenario.hardware.slots});
+  }
+}
+
+}  // namespace hoccl::hw

@@ -1,0 +1,144 @@
+#include "hw/node/local_mesh.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <string>
+
+#include "hw/node/mesh_rendezvous.h"
+#include "tests/hw/bootstrap/mesh_log.h"
+#include "tests/hw/bootstrap/thread_job.h"
+
+namespace hoccl::hw::test {
+namespace {
+
+using engine::Rank;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// A mesh and what its rank was told.
+struct MeshRank {
+  explicit MeshRank(Bootstrap& bootstrap) : mesh(bootstrap) { log.start(mesh); }
+
+  MeshLog log;
+  LocalMesh mesh;
+};
+
+struct MeshJob {
+  explicit MeshJob(int size) : bootstraps(connect_all(size)), ranks(bootstraps.size()) {
+    const auto errors = run_ranks(size, [&](int rank) {
+      const auto index = static_cast<std::size_t>(rank);
+      ranks[index] = std::make_unique<MeshRank>(*bootstraps[index]);
+    });
+    for (const std::string& error : errors) EXPECT_EQ(error, "");
+  }
+  MeshRank& operator[](int rank) { return *ranks[static_cast<std::size_t>(rank)]; }
+
+  std::vector<std::unique_ptr<Bootstrap>> bootstraps;
+  std::vector<std::unique_ptr<MeshRank>> ranks;
+};
+
+std::span<const std::byte> bytes(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+TEST(LocalMesh, EveryRankHearsEveryOtherInOrder) {
+  constexpr int kSize = 5;
+  constexpr int kPackets = 200;
+  MeshJob job(kSize);
+  run_ranks(kSize, [&](int rank) {
+    for (int packet = 0; packet < kPackets; ++packet) {
+      for (int peer = 0; peer < kSize; ++peer) {
+        if (peer != rank) job[rank].mesh.send(Rank(peer), bytes(std::to_string(packet)));
+      }
+    }
+  });
+  std::vector<std::string> expected;
+  for (int packet = 0; packet < kPackets; ++packet) expected.push_back(std::to_string(packet));
+  for (int rank = 0; rank < kSize; ++rank) {
+    for (int peer = 0; peer < kSize; ++peer) {
+      if (peer == rank) continue;
+      EXPECT_EQ(job[rank].log.await_packets(Rank(peer), kPackets), expected);
+    }
+  }
+}
+
+TEST(LocalMesh, ADescriptorIsTheSameOpenFileAndCloseOnExec) {
+  MeshJob job(2);
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  const FileDescriptor read_end(ends[0]);
+  FileDescriptor write_end(ends[1]);
+  job[1].mesh.send(Rank(0), bytes("pipe"), {{read_end.get(), write_end.get()}});
+  write_end.reset();
+  EXPECT_THAT(job[0].log.await_packets(Rank(1), 1), ElementsAre("pipe"));
+  std::vector<FileDescriptor> received = job[0].log.take_descriptors();
+  ASSERT_EQ(received.size(), 2U);
+  EXPECT_NE(::fcntl(received[1].get(), F_GETFD) & FD_CLOEXEC, 0);
+  ASSERT_EQ(::write(received[1].get(), "x", 1), 1);
+  char letter = 0;
+  ASSERT_EQ(::read(read_end.get(), &letter, 1), 1);
+  EXPECT_EQ(letter, 'x');
+}
+
+TEST(LocalMesh, APeerThatDoesNotReadHoldsUpNobodyAndMissesNothing) {
+  constexpr int kPackets = 3000;  // far more than a socket holds
+  auto bootstraps = connect_all(2);
+  std::vector<std::unique_ptr<LocalMesh>> meshes(2);
+  run_ranks(2, [&](int rank) {
+    const auto index = static_cast<std::size_t>(rank);
+    meshes[index] = std::make_unique<LocalMesh>(*bootstraps[index]);
+  });
+  MeshLog sender;
+  sender.start(*meshes[0]);
+  const FileDescriptor sent(::dup(STDERR_FILENO));
+  std::vector<std::string> expected;
+  for (int packet = 0; packet < kPackets; ++packet) {
+    expected.push_back(std::to_string(packet));
+    const std::array<int, 1> descriptor{sent.get()};
+    meshes[0]->send(Rank(1), bytes(expected.back()),
+                    std::span(descriptor).first(packet % 100 == 0 ? 1 : 0));
+  }
+  MeshLog receiver;
+  receiver.start(*meshes[1]);
+  EXPECT_EQ(receiver.await_packets(Rank(0), kPackets), expected);
+  EXPECT_EQ(receiver.take_descriptors().size(), kPackets / 100U);
+  meshes.clear();
+}
+
+TEST(LocalMesh, ARankThatLeavesSaysGoodbyeAfterItsLastPacket) {
+  MeshJob job(3);
+  job[2].mesh.send(Rank(0), bytes("last"));
+  job.ranks[2].reset();
+  EXPECT_EQ(job[0].log.await_end(Rank(2)), MeshLog::End::kLeft);
+  EXPECT_EQ(job[1].log.await_end(Rank(2)), MeshLog::End::kLeft);
+  EXPECT_THAT(job[0].log.await_packets(Rank(2), 1), ElementsAre("last"));
+  job[0].mesh.send(Rank(2), bytes("too late"));
+}
+
+TEST(LocalMesh, ARankThatLeavesWithoutReadingStillSaysGoodbye) {
+  MeshJob job(2);
+  for (int packet = 0; packet < 100; ++packet) job[0].mesh.send(Rank(1), bytes("unread"));
+  job.ranks[1].reset();
+  EXPECT_EQ(job[0].log.await_end(Rank(1)), MeshLog::End::kLeft);
+}
+
+TEST(LocalMesh, TwoMeshesOfOneJobDoNotMix) {
+  auto bootstraps = connect_all(3);
+  const auto errors = run_ranks(3, [&](int rank) {
+    Bootstrap& bootstrap = *bootstraps[static_cast<std::size_t>(rank)];
+    const LocalMesh first(bootstrap);
+    const LocalMesh second(bootstrap);
+  });
+  EXPECT_THAT(errors, testing::Each(""));
+}
+
+TEST(LocalMesh, RefusesAnotherUser) {
+  EXPECT_FALSE(objection_to_user(1000, 1000).has_value());
+  EXPECT_EQ(objection_to_user(0, 1000).value(), "it belongs to user 0, not 1000");
+}
+
+}  // namespace
+}  // namespace hoccl::hw::test

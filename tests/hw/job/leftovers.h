@@ -1,0 +1,22 @@
+#pragma once
+
+#include <set>
+#include <string>
+
+namespace hoccl::hw {
+
+/// Finds what a job has left behind in this process and on this machine.
+class Leftovers {
+ public:
+  /// Remembers what is there before the job. From here on, orphaned grandchildren are ours.
+  Leftovers();
+
+  /// Names one child process, descriptor, mapping, socket or file too many; empty when there is
+  /// none.
+  [[nodiscard]] std::string find() const;
+
+ private:
+  std::set<std::string> descriptors_;
+};
+
+}  // namespace hoccl::hw
