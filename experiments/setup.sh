@@ -8,7 +8,12 @@ HOCCL_BUILD_PACKAGES=(
   python3 python3-numpy python3-matplotlib
 )
 # What the checks need on top.
-HOCCL_TEST_PACKAGES=(python3-pytest mypy clang-format)
+HOCCL_TEST_PACKAGES=(
+  python3-pytest mypy clang-format openmpi-bin
+  clang libclang-rt-14-dev  # libFuzzer
+)
+# And the long ones: a Slurm of one node.
+HOCCL_LONG_TEST_PACKAGES=(munge slurmctld slurmd slurm-client)
 
 # Matplotlib keeps its font list there; the home folder may not exist or be writable.
 export MPLCONFIGDIR="${PWD}/build/matplotlib"

@@ -7,22 +7,22 @@
 namespace hoccl::engine {
 namespace {
 
-constexpr std::array kSendMoves = {
-    Move{SendState::kIdle, SendEvent::kGrant, SendState::kDmaCopying},
-    Move{SendState::kDmaCopying, SendEvent::kPost, SendState::kRnicInFlight},
-    Move{SendState::kRnicInFlight, SendEvent::kWritten, SendState::kIdle},
-    Move{SendState::kDmaCopying, SendEvent::kRevoke, SendState::kIdle},
-};
+constexpr auto kSendMoves = std::to_array<Move<SendState, SendEvent>>({
+    {SendState::kIdle, SendEvent::kGrant, SendState::kDmaCopying},
+    {SendState::kDmaCopying, SendEvent::kPost, SendState::kRnicInFlight},
+    {SendState::kRnicInFlight, SendEvent::kWritten, SendState::kIdle},
+    {SendState::kDmaCopying, SendEvent::kRevoke, SendState::kIdle},
+});
 
-constexpr std::array kReceiveMoves = {
-    Move{ReceiveState::kIdle, ReceiveEvent::kCredit, ReceiveState::kCredited},
-    Move{ReceiveState::kCredited, ReceiveEvent::kArrive, ReceiveState::kLanded},
-    Move{ReceiveState::kLanded, ReceiveEvent::kAnnounce, ReceiveState::kDelivering},
-    Move{ReceiveState::kDelivering, ReceiveEvent::kPulled, ReceiveState::kIdle},
-    Move{ReceiveState::kCredited, ReceiveEvent::kRevoke, ReceiveState::kIdle},
+constexpr auto kReceiveMoves = std::to_array<Move<ReceiveState, ReceiveEvent>>({
+    {ReceiveState::kIdle, ReceiveEvent::kCredit, ReceiveState::kCredited},
+    {ReceiveState::kCredited, ReceiveEvent::kArrive, ReceiveState::kLanded},
+    {ReceiveState::kLanded, ReceiveEvent::kAnnounce, ReceiveState::kDelivering},
+    {ReceiveState::kDelivering, ReceiveEvent::kPulled, ReceiveState::kIdle},
+    {ReceiveState::kCredited, ReceiveEvent::kRevoke, ReceiveState::kIdle},
     // A target that died before it pulled.
-    Move{ReceiveState::kDelivering, ReceiveEvent::kRevoke, ReceiveState::kIdle},
-};
+    {ReceiveState::kDelivering, ReceiveEvent::kRevoke, ReceiveState::kIdle},
+});
 
 template <class State, class Event>
 State advance_in(std::span<const Move<State, Event>> moves, State from, Event event) {
