@@ -11,9 +11,11 @@ namespace hoccl::hw {
 /// A point in time that waiting ends at.
 class Deadline {
  public:
+  /// More than a year is a year: the clock's own type has an end.
   explicit Deadline(engine::Seconds from_now)
       : end_(std::chrono::steady_clock::now() +
-             std::chrono::duration_cast<std::chrono::steady_clock::duration>(from_now)) {}
+             std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                 std::min(from_now, engine::Seconds(std::chrono::years(1))))) {}
 
   [[nodiscard]] bool passed() const { return left() <= engine::Seconds(0.0); }
   [[nodiscard]] engine::Seconds left() const { return end_ - std::chrono::steady_clock::now(); }

@@ -21,7 +21,8 @@ struct Launch {
   /// lack of the secret.
   std::vector<std::uint16_t> ports;
   JobSecret secret = JobSecret::generate();
-  /// Rank 0 only: an already listening socket inherited from the launcher.
+  /// Rank 0 only: an already listening socket inherited from the launcher. Bootstrap::connect()
+  /// closes it.
   int listening_socket = -1;
 };
 

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <system_error>
@@ -33,30 +34,25 @@ const sockaddr* generic(const SocketAddress& address) {
   return reinterpret_cast<const sockaddr*>(&address.storage);
 }
 
-SocketAddress loopback_address(std::uint16_t port) {
+template <class Address>
+SocketAddress to_generic(const Address& address) {
+  SocketAddress result{.storage = {}, .size = sizeof address};
+  std::memcpy(&result.storage, &address, sizeof address);
+  return result;
+}
+
+SocketAddress ipv4(in_addr_t host) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  SocketAddress result{.storage = {}, .size = sizeof address};
-  std::memcpy(&result.storage, &address, sizeof address);
-  return result;
+  address.sin_addr.s_addr = htonl(host);
+  return to_generic(address);
 }
 
-SocketAddress any_address(std::uint16_t port) {
+SocketAddress any_ipv6() {
   sockaddr_in6 address{};
   address.sin6_family = AF_INET6;
-  address.sin6_port = htons(port);
   address.sin6_addr = in6addr_any;
-  SocketAddress result{.storage = {}, .size = sizeof address};
-  std::memcpy(&result.storage, &address, sizeof address);
-  return result;
-}
-
-SocketAddress any_address_v4(std::uint16_t port) {
-  SocketAddress result = loopback_address(port);
-  reinterpret_cast<sockaddr_in*>(&result.storage)->sin_addr.s_addr = htonl(INADDR_ANY);
-  return result;
+  return to_generic(address);
 }
 
 /// No descriptor and errno when it cannot be had.
@@ -78,7 +74,7 @@ bool is_loopback(const std::string& host) {
 }  // namespace
 
 LoopbackListener listen_on_loopback() {
-  LoopbackListener result{.socket = listen_at(loopback_address(0)), .port = 0};
+  LoopbackListener result{.socket = listen_at(ipv4(INADDR_LOOPBACK)), .port = 0};
   if (!result.socket) throw SystemError("listen on a port of 127.0.0.1");
   sockaddr_in address{};
   socklen_t size = sizeof address;
@@ -90,17 +86,14 @@ LoopbackListener listen_on_loopback() {
 }
 
 FileDescriptor listen_on_first_free(const std::string& host, std::span<const std::uint16_t> ports) {
+  std::string unused;
+  const std::vector<SocketAddress> loopback =
+      is_loopback(host) ? resolve(host, 0, unused) : std::vector<SocketAddress>();
   int error = 0;
   for (const std::uint16_t port : ports) {
-    FileDescriptor socket;
-    if (is_loopback(host)) {
-      std::string unused;
-      const std::vector<SocketAddress> addresses = resolve(host, port, unused);
-      socket = listen_at(addresses.empty() ? loopback_address(port) : addresses.front());
-    } else {
-      socket = listen_at(any_address(port));
-      if (!socket && errno == EAFNOSUPPORT) socket = listen_at(any_address_v4(port));
-    }
+    FileDescriptor socket =
+        listen_at(with_port(loopback.empty() ? any_ipv6() : loopback.front(), port));
+    if (!socket && errno == EAFNOSUPPORT) socket = listen_at(with_port(ipv4(INADDR_ANY), port));
     if (socket) return socket;
     error = errno;
   }
@@ -124,15 +117,23 @@ FileDescriptor adopt_socket(int number) {
   return socket;
 }
 
+SocketAddress with_port(SocketAddress address, std::uint16_t port) {
+  // At the same place in both families, and both have one.
+  static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
+  const std::uint16_t in_network_order = htons(port);
+  std::memcpy(reinterpret_cast<std::byte*>(&address.storage) + offsetof(sockaddr_in, sin_port),
+              &in_network_order, sizeof in_network_order);
+  return address;
+}
+
 std::vector<SocketAddress> resolve(const std::string& host, std::uint16_t port,
                                    std::string& error) {
-  if (host.empty()) return {loopback_address(port)};
+  if (host.empty()) return {with_port(ipv4(INADDR_LOOPBACK), port)};
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV;
   addrinfo* first = nullptr;
-  const int result = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &first);
+  const int result = ::getaddrinfo(host.c_str(), nullptr, &hints, &first);
   if (result != 0) {
     error = ::gai_strerror(result);
     return {};
@@ -140,9 +141,9 @@ std::vector<SocketAddress> resolve(const std::string& host, std::uint16_t port,
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(first, &::freeaddrinfo);
   std::vector<SocketAddress> addresses;
   for (const addrinfo* entry = first; entry != nullptr; entry = entry->ai_next) {
-    SocketAddress& address = addresses.emplace_back();
+    SocketAddress address{.storage = {}, .size = entry->ai_addrlen};
     std::memcpy(&address.storage, entry->ai_addr, entry->ai_addrlen);
-    address.size = entry->ai_addrlen;
+    addresses.push_back(with_port(address, port));
   }
   return addresses;
 }

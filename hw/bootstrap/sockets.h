@@ -38,6 +38,7 @@ struct SocketAddress {
 /// All addresses of `host` (empty: loopback). Asks the name service, which takes its own time.
 /// Nothing, and the reason in `error`, when there is none.
 std::vector<SocketAddress> resolve(const std::string& host, std::uint16_t port, std::string& error);
+SocketAddress with_port(SocketAddress address, std::uint16_t port);
 
 /// No descriptor: nobody waits to be accepted. Throws SystemError when the process has too many.
 FileDescriptor accept_one(const FileDescriptor& listener);

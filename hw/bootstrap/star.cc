@@ -23,6 +23,8 @@ std::unique_ptr<Bootstrap> Bootstrap::connect(const Launch& launch,
                                               const BootstrapOptions& options) {
   HOCCL_CHECK(launch.rank.value() >= 0 && launch.rank.value() < launch.size, "rank {} of {}",
               launch.rank, launch.size);
+  HOCCL_CHECK(launch.size == 1 || launch.listening_socket >= 0 || !launch.ports.empty(),
+              "rank {} has no port to meet on", launch.rank);
   const Deadline deadline(options.timeout);
   std::unique_ptr<Star> star;
   if (launch.rank == engine::Rank(0)) {

@@ -62,6 +62,8 @@ class StarCentre final : public Star {
   std::vector<std::string> exchange(std::string_view blob, const Deadline& deadline) override;
   void collect(const Deadline& deadline);
   void distribute(const std::vector<std::string>& blobs, const Deadline& deadline);
+  /// True: it has all of them.
+  static bool send_blobs(Spoke& spoke, const std::vector<std::string>& blobs);
   /// Takes what has come from it.
   void hear(Spoke& spoke);
   void wait_for_spokes(const Deadline& deadline);

@@ -28,8 +28,9 @@ FileDescriptor open_listener(const Launch& launch) {
 }
 
 /// "ranks 3, 5 did not appear within 60 s"
-std::string late_ranks(const std::vector<engine::Rank>& ranks, const std::string& what,
+std::string late_ranks(std::vector<engine::Rank> ranks, const std::string& what,
                        engine::Seconds timeout) {
+  std::ranges::sort(ranks);
   return fmt::format("{} {} did not {} within {} s", ranks.size() == 1 ? "rank" : "ranks",
                      fmt::join(ranks, ", "), what, timeout.count());
 }
@@ -83,7 +84,6 @@ void StarCentre::collect(const Deadline& deadline) {
     }
     if (missing.empty()) return;
     if (deadline.passed()) {
-      std::ranges::sort(missing);
       give_up(late_ranks(missing, "answer", options().timeout));
     }
     wait_for_spokes(deadline);
@@ -91,25 +91,35 @@ void StarCentre::collect(const Deadline& deadline) {
 }
 
 void StarCentre::distribute(const std::vector<std::string>& blobs, const Deadline& deadline) {
-  for (Spoke& spoke : spokes_) spoke.sent = 0;
-  while (true) {
-    std::vector<engine::Rank> unfinished;
-    for (Spoke& spoke : spokes_) {
-      // One blob at a time, so that not all of them are kept once per rank.
-      while (spoke.channel.all_written() && spoke.sent < blobs.size()) {
-        spoke.channel.queue(make_star_message(StarMessage::kBlob, blobs[spoke.sent++]));
-        spoke.channel.write();
-      }
-      spoke.channel.write();
-      if (!spoke.channel.all_written()) {
-        unfinished.push_back(spoke.rank);
-        hear(spoke);
-      }
-    }
-    if (unfinished.empty()) return;
-    if (deadline.passed()) give_up(late_ranks(unfinished, "listen", options().timeout));
-    wait_for_spokes(deadline);
+  std::vector<Spoke*> unfinished;
+  for (Spoke& spoke : spokes_) {
+    spoke.sent = 0;
+    unfinished.push_back(&spoke);
   }
+  while (true) {
+    // Who has everything is not listened to: it may say the next thing already, or leave.
+    std::erase_if(unfinished, [&](Spoke* spoke) { return send_blobs(*spoke, blobs); });
+    if (unfinished.empty()) return;
+    if (deadline.passed()) {
+      std::vector<engine::Rank> ranks;
+      for (const Spoke* spoke : unfinished) ranks.push_back(spoke->rank);
+      give_up(late_ranks(std::move(ranks), "listen", options().timeout));
+    }
+    std::vector<pollfd> watched;
+    for (const Spoke* spoke : unfinished) watched.push_back(spoke->channel.watched());
+    ::poll(watched.data(), watched.size(), deadline.poll_milliseconds());
+    for (Spoke* spoke : unfinished) hear(*spoke);
+  }
+}
+
+bool StarCentre::send_blobs(Spoke& spoke, const std::vector<std::string>& blobs) {
+  spoke.channel.write();
+  // One blob at a time, so that not all of them are kept once per rank.
+  while (spoke.channel.all_written() && spoke.sent < blobs.size()) {
+    spoke.channel.queue(make_star_message(StarMessage::kBlob, blobs[spoke.sent++]));
+    spoke.channel.write();
+  }
+  return spoke.channel.all_written();
 }
 
 void StarCentre::hear(Spoke& spoke) {

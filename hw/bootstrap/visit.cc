@@ -88,25 +88,30 @@ Channel visit_rank_0(const Launch& launch, const BootstrapOptions& options,
                      const Deadline& deadline) {
   const MacKey key = launch.secret.key(kRendezvousPurpose);
   engine::Seconds pause = kFirstPause;
-  std::string reasons;
   while (true) {
-    reasons.clear();
+    std::string reasons;
+    const std::vector<SocketAddress> addresses =
+        resolve(launch.host, launch.ports.front(), reasons);
     for (const std::uint16_t port : launch.ports) {
       std::string reason;
-      for (const SocketAddress& address : resolve(launch.host, port, reason)) {
+      for (const SocketAddress& address : addresses) {
         // A stranger that accepts and says nothing must not keep this rank from the next port.
         Attempt attempt(launch, key, std::min(deadline, Deadline(options.hello_timeout)));
-        if (auto channel = attempt.connect(address, reason)) return std::move(*channel);
+        if (auto channel = attempt.connect(with_port(address, port), reason)) {
+          return std::move(*channel);
+        }
       }
+      if (reason.empty()) continue;
       reasons += fmt::format("{}port {}: {}", reasons.empty() ? "" : ", ", port, reason);
     }
-    if (deadline.passed()) break;
-    pause_for(std::min(pause, std::max(deadline.left(), engine::Seconds(0.0))));
+    pause_for(std::clamp(deadline.left(), engine::Seconds(0.0), pause));
+    if (deadline.passed()) {
+      throw BootstrapError(fmt::format("rank 0 did not appear on {} within {} s ({})",
+                                       launch.host.empty() ? "this host" : launch.host,
+                                       options.timeout.count(), reasons));
+    }
     pause = std::min(2 * pause, kLongestPause);
   }
-  throw BootstrapError(fmt::format("rank 0 did not appear on {} within {} s ({})",
-                                   launch.host.empty() ? "this host" : launch.host,
-                                   options.timeout.count(), reasons));
 }
 
 }  // namespace hoccl::hw

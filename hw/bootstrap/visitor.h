@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "hw/bootstrap/hello.h"
 #include "hw/system/file_descriptor.h"

@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstring>
-#include <fstream>
 #include <optional>
 
 #include "engine/base/config_error.h"
@@ -37,17 +36,6 @@ std::optional<rlim_t> limit_of(__rlimit_resource_t resource) {
   rlimit limit = {};
   if (::getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
   return limit.rlim_cur;
-}
-
-Bytes available_memory() {
-  std::ifstream file("/proc/meminfo");
-  std::string key;
-  std::int64_t kibibytes = 0;
-  std::string unit;
-  while (file >> key >> kibibytes >> unit) {
-    if (key == "MemAvailable:") return Bytes(kibibytes << 10);
-  }
-  return Bytes(0);
 }
 
 std::string gibibytes(Bytes size) {
@@ -144,11 +132,12 @@ Check check_unix_sockets() {
 Check check_loopback() {
   try {
     const LoopbackListener listener = listen_on_loopback();
-    std::string error;
-    const std::vector<SocketAddress> addresses = resolve("", listener.port, error);
-    if (addresses.empty()) throw SystemError("find 127.0.0.1", EADDRNOTAVAIL);
-    connect_to(listener.socket, reinterpret_cast<const sockaddr*>(&addresses.front().storage),
-               addresses.front().size);
+    sockaddr_storage address = {};
+    socklen_t size = sizeof(address);
+    auto* plain = reinterpret_cast<sockaddr*>(&address);
+    if (::getsockname(listener.socket.get(), plain, &size) != 0)
+      throw SystemError("find 127.0.0.1");
+    connect_to(listener.socket, plain, size);
   } catch (const SystemError& error) {
     return {"loopback TCP", Finding::kProblem, error.what(), "ip link set lo up"};
   }

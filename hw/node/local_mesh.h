@@ -19,6 +19,7 @@ class LocalMesh {
   struct Packet {
     engine::Rank source;
     std::span<const std::byte> payload;  ///< at most kMaxPayload
+    /// Fewer than were sent when this process may have no more open files.
     std::vector<FileDescriptor> descriptors;
   };
   static constexpr std::size_t kMaxPayload = 256;
@@ -27,7 +28,8 @@ class LocalMesh {
   /// Collective over all ranks of the job, which must be on one host (throws BootstrapError naming
   /// one that is not). Peers prove their user (SO_PEERCRED) and the job's secret.
   explicit LocalMesh(Bootstrap& bootstrap);
-  /// Says goodbye to all peers: for them this rank has left, not died.
+  /// Says goodbye to all peers: for them this rank has left, not died. What was sent before goes
+  /// first; until then the callbacks are called.
   ~LocalMesh();
 
   /// Starts the thread that receives. `on_packet` is called there, in order per source. `on_lost`
@@ -35,7 +37,8 @@ class LocalMesh {
   void start(std::function<void(Packet)> on_packet,
              std::function<void(engine::Rank, bool died)> on_lost);
 
-  /// From any thread; never blocks. In order per peer. Nothing happens when the peer is lost.
+  /// To another rank, from any thread; never blocks. In order per peer. Nothing happens when the
+  /// peer is lost.
   void send(engine::Rank peer, std::span<const std::byte> payload,
             std::span<const int> descriptors = {});
 

@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <sys/utsname.h>
 
+#include <cstdint>
 #include <fstream>
 #include <string_view>
 
@@ -33,6 +34,17 @@ HostDescription describe_host() {
   return {.cpu = cpu_model(),
           .cores = usable_cores(),
           .kernel = std::string(system.sysname) + " " + system.release};
+}
+
+engine::Bytes available_memory() {
+  std::ifstream file("/proc/meminfo");
+  std::string key;
+  std::int64_t kibibytes = 0;
+  std::string unit;
+  while (file >> key >> kibibytes >> unit) {
+    if (key == "MemAvailable:") return engine::Bytes(kibibytes << 10);
+  }
+  return engine::Bytes(0);
 }
 
 }  // namespace hoccl::hw

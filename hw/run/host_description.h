@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "engine/base/units.h"
+
 namespace hoccl::hw {
 
 /// The machine a measurement was made on, for people.
@@ -12,5 +14,8 @@ struct HostDescription {
 };
 
 HostDescription describe_host();
+
+/// What processes can still get without swapping, as the kernel estimates it.
+engine::Bytes available_memory();
 
 }  // namespace hoccl::hw

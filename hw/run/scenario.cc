@@ -35,4 +35,16 @@ void require_runnable(const RunScenario& scenario, const std::vector<Bytes>& siz
   }
 }
 
+Bytes memory_of_all_ranks(const RunScenario& scenario, Bytes largest) {
+  const engine::Pattern pattern = pattern_of(scenario, largest);
+  const int ranks = scenario.topology.rank_count();
+  // A pool of send slots and one of receive slots for the place of each rank.
+  Bytes total = scenario.hardware.slot_size * (2LL * scenario.hardware.slots * ranks);
+  for (int rank = 0; rank < ranks; ++rank) {
+    const engine::BufferSizes sizes = engine::buffer_sizes(pattern.flows, engine::Rank(rank));
+    total += sizes.send + sizes.receive;
+  }
+  return total;
+}
+
 }  // namespace hoccl::hw

@@ -49,6 +49,9 @@ inline constexpr int kMaxIterations = 20;
 /// Throws ConfigError when the scenario cannot be run at one of these sizes. Runs nothing.
 void require_runnable(const RunScenario& scenario, const std::vector<engine::Bytes>& sizes);
 
+/// Of the buffers and the slots of all ranks together. Throws ConfigError.
+engine::Bytes memory_of_all_ranks(const RunScenario& scenario, engine::Bytes largest);
+
 /// The pattern at one size; of a saved plan, what it moves. Throws ConfigError.
 engine::Pattern pattern_of(const RunScenario& scenario, engine::Bytes size);
 

@@ -28,6 +28,8 @@ GREETING, HELLO, FRAME = 76, 108, 2**20 + 100
 PATIENCE_S = 60.0
 TCP_LISTEN = "0A"
 
+Address = str | tuple[str, int]  # of a local socket, or host and port
+
 
 class Relay:
     """Stands between rank 1 and rank 0."""
@@ -61,9 +63,15 @@ class Relay:
             pass
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
+def free_port(noise: random.Random) -> int:
+    """Below those that the system gives to others in the meantime."""
+    while True:
+        port = noise.randrange(10_000, 32_000)
+        try:
+            socket.create_server(("127.0.0.1", port)).close()
+        except OSError:
+            continue
+        return port
 
 
 def start_rank(probe: str, rank: int, port: int, secret: str) -> subprocess.Popen[bytes]:
@@ -89,7 +97,7 @@ def sockets_of(processes: list[subprocess.Popen[bytes]]) -> set[str]:
     return inodes
 
 
-def listeners(processes: list[subprocess.Popen[bytes]]) -> Iterator[tuple[int, str | tuple[str, int]]]:
+def listeners(processes: list[subprocess.Popen[bytes]]) -> Iterator[tuple[int, Address]]:
     """Family and address of everything these processes listen on."""
     inodes = sockets_of(processes)
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
@@ -104,7 +112,7 @@ def listeners(processes: list[subprocess.Popen[bytes]]) -> Iterator[tuple[int, s
 
 
 def await_listeners(processes: list[subprocess.Popen[bytes]], family: int,
-                    count: int) -> list[str | tuple[str, int]]:
+                    count: int) -> list[Address]:
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         found = [address for kind, address in listeners(processes) if kind == family]
@@ -115,7 +123,7 @@ def await_listeners(processes: list[subprocess.Popen[bytes]], family: int,
 
 
 @contextmanager
-def connection(family: int, address: str | tuple[str, int]) -> Iterator[socket.socket]:
+def connection(family: int, address: Address) -> Iterator[socket.socket]:
     kind = socket.SOCK_STREAM if family == socket.AF_INET else socket.SOCK_SEQPACKET
     with socket.socket(family, kind) as link:
         link.settimeout(PATIENCE_S)
@@ -125,7 +133,7 @@ def connection(family: int, address: str | tuple[str, int]) -> Iterator[socket.s
 
 def send(link: socket.socket, data: bytes) -> None:
     try:
-        for start in range(0, len(data), 50_000):  # the most that one packet of a local socket holds
+        for start in range(0, len(data), 50_000):  # a packet of a local socket holds little more
             link.sendall(data[start:start + 50_000])
     except OSError:  # it has been refused before its end
         pass
@@ -142,7 +150,7 @@ def is_closed(link: socket.socket) -> bool:
     return True
 
 
-def attack_tcp(address: str | tuple[str, int], relay: Relay, noise: random.Random) -> list[socket.socket]:
+def attack_tcp(address: Address, relay: Relay, noise: random.Random) -> list[socket.socket]:
     """Returns the connections that it keeps open, one byte at a time."""
     attacks: dict[str, Callable[[], bytes]] = {
         "random bytes": lambda: noise.randbytes(4096),
@@ -165,7 +173,7 @@ def attack_tcp(address: str | tuple[str, int], relay: Relay, noise: random.Rando
     return slow
 
 
-def attack_mesh(addresses: list[str | tuple[str, int]], relay: Relay,
+def attack_mesh(addresses: list[Address], relay: Relay,
                 noise: random.Random) -> list[socket.socket]:
     """The ranks do not answer yet: everything waits in their queues, in front of the real ranks."""
     links = []
@@ -185,7 +193,7 @@ def main(probe: str) -> None:
     print(f"seed {seed}")
     noise = random.Random(seed)
     secret = secrets.token_hex(16)
-    port = free_port()
+    port = free_port(noise)
     relay = Relay(port)
     ranks = [start_rank(probe, rank, relay.port if rank == 1 else port, secret)
              for rank in range(SIZE)]
@@ -197,7 +205,7 @@ def main(probe: str) -> None:
             time.sleep(0.01)
         [tcp] = await_listeners(ranks, socket.AF_INET, 1)
         slow = attack_tcp(tcp, relay, noise)
-        ranks[3].stdin.write(b"go\n"[:1])  # type: ignore[union-attr]
+        ranks[3].stdin.write(b"!")  # type: ignore[union-attr]
         ranks[3].stdin.flush()  # type: ignore[union-attr]
         local = await_listeners(ranks[:3], socket.AF_UNIX, 3)
         waiting = attack_mesh(local, relay, noise)

@@ -6,8 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstring>
+#include <array>
+#include <memory>
+#include <span>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "hw/node/mesh_rendezvous.h"
 #include "tests/hw/bootstrap/mesh_log.h"
@@ -18,7 +22,6 @@ namespace {
 
 using engine::Rank;
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 /// A mesh and what its rank was told.
 struct MeshRank {
@@ -83,29 +86,44 @@ TEST(LocalMesh, ADescriptorIsTheSameOpenFileAndCloseOnExec) {
   EXPECT_EQ(letter, 'x');
 }
 
-TEST(LocalMesh, APeerThatDoesNotReadHoldsUpNobodyAndMissesNothing) {
-  constexpr int kPackets = 3000;  // far more than a socket holds
-  auto bootstraps = connect_all(2);
-  std::vector<std::unique_ptr<LocalMesh>> meshes(2);
-  run_ranks(2, [&](int rank) {
-    const auto index = static_cast<std::size_t>(rank);
-    meshes[index] = std::make_unique<LocalMesh>(*bootstraps[index]);
-  });
-  MeshLog sender;
-  sender.start(*meshes[0]);
-  const FileDescriptor sent(::dup(STDERR_FILENO));
-  std::vector<std::string> expected;
-  for (int packet = 0; packet < kPackets; ++packet) {
-    expected.push_back(std::to_string(packet));
-    const std::array<int, 1> descriptor{sent.get()};
-    meshes[0]->send(Rank(1), bytes(expected.back()),
-                    std::span(descriptor).first(packet % 100 == 0 ? 1 : 0));
+/// Two meshes that do not receive yet, and far more packets on their way than a socket holds.
+struct Backlog {
+  static constexpr int kPackets = 3000;
+
+  Backlog() : bootstraps(connect_all(2)), meshes(2) {
+    run_ranks(2, [&](int rank) {
+      const auto index = static_cast<std::size_t>(rank);
+      meshes[index] = std::make_unique<LocalMesh>(*bootstraps[index]);
+    });
+    const std::array<int, 1> descriptor{STDERR_FILENO};
+    for (int packet = 0; packet < kPackets; ++packet) {
+      packets.push_back(std::to_string(packet));
+      meshes[0]->send(Rank(1), bytes(packets.back()),
+                      std::span(descriptor).first(packet % 100 == 0 ? 1 : 0));
+    }
   }
-  MeshLog receiver;
-  receiver.start(*meshes[1]);
-  EXPECT_EQ(receiver.await_packets(Rank(0), kPackets), expected);
-  EXPECT_EQ(receiver.take_descriptors().size(), kPackets / 100U);
-  meshes.clear();
+
+  std::vector<std::unique_ptr<Bootstrap>> bootstraps;
+  std::array<MeshLog, 2> logs;
+  std::vector<std::unique_ptr<LocalMesh>> meshes;
+  std::vector<std::string> packets;
+};
+
+TEST(LocalMesh, APeerThatDoesNotReadHoldsUpNobodyAndMissesNothing) {
+  Backlog backlog;
+  backlog.logs[0].start(*backlog.meshes[0]);
+  backlog.logs[1].start(*backlog.meshes[1]);
+  EXPECT_EQ(backlog.logs[1].await_packets(Rank(0), Backlog::kPackets), backlog.packets);
+  EXPECT_EQ(backlog.logs[1].take_descriptors().size(), Backlog::kPackets / 100U);
+}
+
+TEST(LocalMesh, ARankThatLeavesDeliversEverythingBeforeItsGoodbye) {
+  Backlog backlog;
+  std::thread leaving([&] { backlog.meshes[0].reset(); });
+  backlog.logs[1].start(*backlog.meshes[1]);
+  EXPECT_EQ(backlog.logs[1].await_end(Rank(0)), MeshLog::End::kLeft);
+  EXPECT_EQ(backlog.logs[1].await_packets(Rank(0), Backlog::kPackets), backlog.packets);
+  leaving.join();
 }
 
 TEST(LocalMesh, ARankThatLeavesSaysGoodbyeAfterItsLastPacket) {
