@@ -98,8 +98,11 @@ _TYPE_NAMES = {
 }
 
 
-class _Table:
-    """A TOML table that is read key by key; done() refuses what nobody read."""
+class Table:
+    """A TOML table that is read key by key; done() refuses what nobody read.
+
+    Whatever is not as asked for is an InputError naming file and key.
+    """
 
     def __init__(self, path: Path, name: str, entries: dict[str, Any]) -> None:
         self._path = path
@@ -138,14 +141,14 @@ class _Table:
     def take_sizes(self, key: str) -> tuple[int, ...]:
         return tuple(self._size(key, text) for text in self.take_list(key, str))
 
-    def take_tables(self, key: str) -> list[_Table]:
+    def take_tables(self, key: str) -> list[Table]:
         return [
-            _Table(self._path, f"{self._name}{key}[{index}].", entry)
+            Table(self._path, f"{self._name}{key}[{index}].", entry)
             for index, entry in enumerate(self.take_list(key, dict))
         ]
 
-    def take_table(self, key: str) -> _Table:
-        return _Table(self._path, f"{self._name}{key}.", self.take(key, dict))
+    def take_table(self, key: str) -> Table:
+        return Table(self._path, f"{self._name}{key}.", self.take(key, dict))
 
     def unread(self) -> list[str]:
         return list(self._entries)
@@ -161,7 +164,7 @@ class _Table:
             raise self.fail(key, f"a size such as 2MiB, not '{text}'") from None
 
 
-def _read_pairs(table: _Table) -> dict[str, Pair]:
+def _read_pairs(table: Table) -> dict[str, Pair]:
     pairs = {}
     for name in table.unread():
         entry = table.take_table(name)
@@ -170,13 +173,13 @@ def _read_pairs(table: _Table) -> dict[str, Pair]:
     return pairs
 
 
-def _read_options(table: _Table) -> dict[str, int]:
+def _read_options(table: Table) -> dict[str, int]:
     options = {name: table.take(name, int) for name in table.unread()}
     table.done()
     return options
 
 
-def _read_group(table: _Table, pairs: dict[str, Pair]) -> Group:
+def _read_group(table: Table, pairs: dict[str, Pair]) -> Group:
     group = Group(
         name=table.take("name", str),
         systems=table.take_list("systems", str),
@@ -199,7 +202,7 @@ def _read_group(table: _Table, pairs: dict[str, Pair]) -> Group:
     return group
 
 
-def _read_timeline(table: _Table) -> Timeline:
+def _read_timeline(table: Table) -> Timeline:
     timeline = Timeline(
         system=table.take("system", str),
         pair=table.take("pair", str),
@@ -211,7 +214,7 @@ def _read_timeline(table: _Table) -> Timeline:
     return timeline
 
 
-def _read_metric(table: _Table) -> Metric:
+def _read_metric(table: Table) -> Metric:
     claims_allowed: tuple[Claim, ...] = CLAIMS
     metric = Metric(
         id=table.take("id", str),
@@ -234,17 +237,23 @@ def _read_metric(table: _Table) -> Metric:
     return metric
 
 
-def load_config(path: Path) -> FigureConfig:
-    """Raises InputError naming file, key and what was expected; unknown keys are refused."""
+def open_table(path: Path) -> Table:
+    """The whole of a config.toml, its schema read. Raises InputError naming file and key."""
     try:
         entries = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: {error}") from None
-    table = _Table(path, "", entries)
+    table = Table(path, "", entries)
     if table.take("schema", int) != 1:
         raise table.fail("schema", "1")
+    return table
+
+
+def load_config(path: Path) -> FigureConfig:
+    """Raises InputError naming file, key and what was expected; unknown keys are refused."""
+    table = open_table(path)
     pairs = _read_pairs(table.take_table("pairs"))
     groups = [_read_group(entry, pairs) for entry in table.take_tables("group")]
     config = FigureConfig(

@@ -54,6 +54,27 @@ class Row(ProgramRow):
 
 
 @dataclasses.dataclass(frozen=True)
+class MeasuredRow:
+    """One line of `hoccl run --csv`. Columns beyond these are allowed and ignored."""
+
+    pattern: str
+    topology: str
+    size_bytes: int
+    time_us: float
+    algbw_gb_per_s: float
+    busbw_gb_per_s: float
+    proxy_us: float
+    rounds: int
+    iterations: int
+    spread_pct: float
+    min_us: float
+    max_us: float
+    copy: str
+    link: str
+    host: str
+
+
+@dataclasses.dataclass(frozen=True)
 class PaperNumber:
     """A number the paper states, and nothing else."""
 
@@ -106,14 +127,18 @@ def _read_csv(path: Path, row_type: type[R]) -> list[R]:
     return rows
 
 
-def _check_physics(path: Path, row: ProgramRow) -> None:
-    place = f"{path}: {row.system} at {row.size_bytes} B"
+def _check_rate(place: str, row: ProgramRow | MeasuredRow) -> None:
     if row.size_bytes <= 0 or row.time_us <= 0:
         raise InputError(f"{place}: size and time must be positive")
     algbw = row.size_bytes / row.time_us / 1e3
     # Printed values carry at least four digits.
     if not math.isclose(algbw, row.algbw_gb_per_s, rel_tol=1e-3):
         raise InputError(f"{place}: algbw {row.algbw_gb_per_s} is not size / time = {algbw:.4f}")
+
+
+def _check_physics(path: Path, row: ProgramRow) -> None:
+    place = f"{path}: {row.system} at {row.size_bytes} B"
+    _check_rate(place, row)
     if max(row.bound_pct, row.calibrated_bound_pct) > _BOUND_PCT_MAX:
         raise InputError(f"{place}: faster than its lower bound")
 
@@ -123,6 +148,17 @@ def load_program_rows(path: Path) -> list[ProgramRow]:
     rows = _read_csv(path, ProgramRow)
     for row in rows:
         _check_physics(path, row)
+    return rows
+
+
+def load_measured_rows(path: Path) -> list[MeasuredRow]:
+    """Rows of one run on real processes. Raises InputError."""
+    rows = _read_csv(path, MeasuredRow)
+    for row in rows:
+        place = f"{path}: {row.size_bytes} B"
+        _check_rate(place, row)
+        if not 0 < row.min_us <= row.time_us <= row.max_us:
+            raise InputError(f"{place}: time {row.time_us} is not between its rounds")
     return rows
 
 

@@ -37,6 +37,10 @@ def _package_version(package: str) -> str:
     return _output(query) or "unknown"
 
 
+def program_version(program: Path) -> str:
+    return _output([str(program), "--version"]) or "unknown"
+
+
 def build_manifest(
     config: FigureConfig, calibration: Calibration, commands: list[list[str]], program: Path
 ) -> dict[str, object]:
@@ -47,7 +51,7 @@ def build_manifest(
         "seed": config.seed,
         "calibration": {"file": calibration.path.as_posix(), "sha256": calibration.sha256},
         "versions": {
-            "hoccl": _output([str(program), "--version"]) or "unknown",
+            "hoccl": program_version(program),
             "simgrid": _package_version("libsimgrid-dev"),
             "compiler": compiler.splitlines()[0] if compiler else "unknown",
             "system": platform.platform(terse=True),

@@ -125,19 +125,25 @@ def _constants_table(calibration: Calibration) -> str:
     return _table(("constant", "value", "kind", "source"), rows)
 
 
+def render_picture(picture: Picture) -> str:
+    drawing = inline_svg(picture.svg.read_text(encoding="utf-8"))
+    caption = f"<figcaption>{html.escape(picture.caption)}</figcaption>"
+    return f'<figure class="wide">{drawing}\n{caption}</figure>\n'
+
+
+def render_table(table: DataTable) -> str:
+    rows = [[_cell(value) for value in row] for row in table.rows]
+    head = f"<h3>{html.escape(table.title)}</h3>\n<p>{html.escape(table.text)}</p>\n"
+    return head + _table(table.columns, rows)
+
+
 def render_section(report: FigureReport) -> str:
     config = report.config
     title = html.escape(f"{config.figure}: {config.title}")
     parts = [f'<section id="{html.escape(config.id)}">\n<h2>{title}</h2>\n']
-    for picture in report.pictures:
-        drawing = inline_svg(picture.svg.read_text(encoding="utf-8"))
-        caption = f"<figcaption>{html.escape(picture.caption)}</figcaption>"
-        parts.append(f'<figure class="wide">{drawing}\n{caption}</figure>\n')
+    parts += [render_picture(picture) for picture in report.pictures]
     parts.append("<h3>Compared with the paper</h3>\n" + _comparison_table(report))
-    for table in report.tables:
-        rows = [[_cell(value) for value in row] for row in table.rows]
-        parts.append(f"<h3>{html.escape(table.title)}</h3>\n<p>{html.escape(table.text)}</p>\n")
-        parts.append(_table(table.columns, rows))
+    parts += [render_table(table) for table in report.tables]
     fitted = ", ".join(constant.name for constant in report.calibration.fitted()) or "none"
     parts.append(
         f"<h3>Calibration</h3>\n<p>{html.escape(report.calibration.label)}. Fitted: "
@@ -165,19 +171,25 @@ def assemble(sections: Mapping[str, str]) -> str:
         '<meta name="viewport" content="width=device-width">'
         f"<title>HOCCL testbed: reproduction</title><style>{_STYLE}</style></head>\n<body>\n"
         "<h1>HOCCL testbed: reproduction</h1>\n"
-        "<p>All results here are <strong>simulated</strong>. Columns keep apart what the "
+        "<p>Results are <strong>simulated</strong> where a section does not say "
+        "<strong>measured</strong>. Columns keep apart what the "
         "paper states, what is predicted, and what a free constant was fitted to. Errors are "
         "percent of the paper's value, or points where the unit is pp; a one-sided claim has error "
         f"0 while it holds.</p>\n<p>{links}</p>\n{body}</body></html>\n"
     )
 
 
-def write_report(results: Path, report: FigureReport) -> Path:
-    """Stores this figure's section and rebuilds the page; returns the page."""
-    write_text(results / report.config.id / SECTION, render_section(report))
+def write_section(results: Path, name: str, section: str) -> Path:
+    """Stores the section of one figure or study and rebuilds the page; returns the page."""
+    write_text(results / name / SECTION, section)
     sections = {
         path.parent.name: path.read_text(encoding="utf-8") for path in results.glob(f"*/{SECTION}")
     }
     page = results / "report.html"
     write_text(page, assemble(sections))
     return page
+
+
+def write_report(results: Path, report: FigureReport) -> Path:
+    """The same for a figure."""
+    return write_section(results, report.config.id, render_section(report))

@@ -147,6 +147,19 @@ def _tag(cell: Cell, row: ProgramRow) -> Row:
     )
 
 
+def run_program(command: list[str]) -> str:
+    """Returns stdout. Raises RunFailed with the program's own line when it does not exit with 0."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise RunFailed(f"{command[0]}: {error.strerror}") from None
+    if done.returncode != 0:
+        lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        reason = lines[-1] if lines else "no message"
+        raise RunFailed(f"{reason} (exit {done.returncode}: {' '.join(command)})")
+    return done.stdout
+
+
 def run_cell(
     program: Path, config: FigureConfig, cell: Cell, folder: Path, trace: Path | None = None
 ) -> Outcome:
@@ -157,14 +170,7 @@ def run_cell(
         outputs = ["--csv", str(temporary)]
         if trace is not None:
             outputs += ["--trace", str(trace)]
-        try:
-            done = subprocess.run([*command, *outputs], capture_output=True, text=True, check=False)
-        except OSError as error:
-            raise RunFailed(f"{program}: {error.strerror}") from None
-        if done.returncode != 0:
-            lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
-            reason = lines[-1] if lines else "no message"
-            raise RunFailed(f"{reason} (exit {done.returncode}: {' '.join(command)})")
+        run_program([*command, *outputs])
         rows = load_program_rows(temporary)
     sizes = [row.size_bytes for row in rows]
     if sizes != cell.sizes_bytes() or any(row.system != cell.system for row in rows):

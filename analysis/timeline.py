@@ -1,6 +1,6 @@
 """Draws a trace of the program (Chrome JSON) as a picture: one lane per track.
 
-python3 -m analysis.timeline TRACE.json OUT  writes OUT.svg and OUT.png.
+python3 -m analysis.timeline TRACE.json OUT [simulated|measured]  writes OUT.svg and OUT.png.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast, get_args
 
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -27,6 +27,8 @@ LEG_LABELS = {
     "deliver": "DMA deliver (copy engine)",
     "direct": "DMA direct (copy engine)",
 }
+# Where the times of a trace come from.
+Origin = Literal["simulated", "measured"]
 _DMA_LEGS = ("stage_in", "deliver", "direct")
 # The writer puts overlapping events of a track on further rows, named "track (2)", "track (3)", …
 _ROW_SUFFIX = re.compile(r"(.*?)(?: \((\d+)\))?")
@@ -102,7 +104,9 @@ def _lanes(events: Sequence[Event]) -> list[tuple[str, str]]:
     return sorted(first, key=lambda key: (first[key], key))
 
 
-def draw_timeline(events: Sequence[Event], title: str, caption: str) -> Figure:
+def draw_timeline(
+    events: Sequence[Event], title: str, caption: str, origin: Origin = "simulated"
+) -> Figure:
     lanes = _lanes(events)
     rows = dict.fromkeys(lanes, 1)
     for event in events:
@@ -131,7 +135,7 @@ def draw_timeline(events: Sequence[Event], title: str, caption: str) -> Figure:
     axes.set_yticks(range(len(lanes)), [f"{process}: {track}" for process, track in lanes])
     axes.set_ylim(len(lanes) - 0.4, -0.6)
     axes.grid(axis="y", visible=False)
-    axes.set_xlabel("simulated time (µs)")
+    axes.set_xlabel(f"{origin} time (µs)")
     axes.set_title(title)
     used = [leg for leg in LEG_LABELS if any(event.name == leg for event in events)]
     handles = [Patch(color=style.LEG_COLORS[leg], label=LEG_LABELS[leg]) for leg in used]
@@ -143,8 +147,12 @@ def draw_timeline(events: Sequence[Event], title: str, caption: str) -> Figure:
 
 
 def main(arguments: Sequence[str]) -> int:
-    if len(arguments) != 2:
-        print("usage: python3 -m analysis.timeline TRACE.json OUT", file=sys.stderr)
+    origin = arguments[2] if len(arguments) == 3 else "simulated"
+    if len(arguments) not in (2, 3) or origin not in get_args(Origin):
+        print(
+            "usage: python3 -m analysis.timeline TRACE.json OUT [simulated|measured]",
+            file=sys.stderr,
+        )
         return 2
     try:
         events = load_trace(Path(arguments[0]))
@@ -152,9 +160,8 @@ def main(arguments: Sequence[str]) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     title = f"DMA and RDMA overlap {dma_rdma_overlap(events):.0%}"
-    style.save(
-        draw_timeline(events, title, f"Simulated. Trace: {arguments[0]}."), Path(arguments[1])
-    )
+    caption = f"{origin.capitalize()}. Trace: {arguments[0]}."
+    style.save(draw_timeline(events, title, caption, cast(Origin, origin)), Path(arguments[1]))
     return 0
 
 

@@ -6,9 +6,12 @@
 
 #include "engine/base/config_error.h"
 #include "experiments/hoccl/command_line.h"
+#include "experiments/hoccl/doctor_verb.h"
 #include "experiments/hoccl/plan_verb.h"
+#include "experiments/hoccl/run_verb.h"
 #ifdef HOCCL_WITH_SIM
 #include "experiments/hoccl/sim_verb.h"
+#include "experiments/hoccl/validate_verb.h"
 #endif
 
 namespace hoccl::cli {
@@ -17,13 +20,28 @@ namespace {
 constexpr int kRunFailed = 1;
 constexpr int kBadInput = 2;
 
+/// Each returns the exit code.
 struct Runner {
-  void operator()(const HelpText& help) const { std::fputs(help.text.c_str(), stdout); }
-  void operator()(const PlanOptions& options) const { run_plan(options); }
+  int operator()(const HelpText& help) const {
+    std::fputs(help.text.c_str(), stdout);
+    return 0;
+  }
+  int operator()(const PlanOptions& options) const {
+    run_plan(options);
+    return 0;
+  }
+  int operator()(const RunOptions& options) const { return run_run(options); }
+  int operator()(const DoctorOptions& options) const { return run_doctor(options); }
 #ifdef HOCCL_WITH_SIM
-  void operator()(const SimOptions& options) const { run_sim(options); }
+  int operator()(const SimOptions& options) const {
+    run_sim(options);
+    return 0;
+  }
+  int operator()(const ValidateOptions& options) const { return run_validate(options); }
 #else
-  void operator()(const SimOptions&) const {}  // the parser knows no such verb
+  // The parser knows no such verbs.
+  int operator()(const SimOptions&) const { return kBadInput; }
+  int operator()(const ValidateOptions&) const { return kBadInput; }
 #endif
 };
 
@@ -33,7 +51,7 @@ struct Runner {
 int main(int argc, char** argv) {
   using namespace hoccl;
   try {
-    std::visit(cli::Runner{}, cli::parse_command_line({argv + 1, argv + argc}));
+    return std::visit(cli::Runner{}, cli::parse_command_line({argv + 1, argv + argc}));
   } catch (const engine::ConfigError& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return cli::kBadInput;
@@ -41,5 +59,4 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "hoccl: %s\n", error.what());
     return cli::kRunFailed;
   }
-  return 0;
 }

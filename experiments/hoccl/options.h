@@ -14,7 +14,7 @@ namespace hoccl::cli {
 /// The paper's servers, two of them (HOCCL paper, evaluation set-up).
 inline constexpr const char* kDefaultTopology = "h800-2x8";
 
-/// What `plan` and `sim` share: which pattern on which machine.
+/// Which pattern on which machine.
 struct PatternOptions {
   std::string topology;  ///< empty: kDefaultTopology, or the one a saved plan names
   std::optional<int> ranks;
@@ -33,31 +33,80 @@ struct PlanOptions {
   std::string load_file;  ///< empty: compile
 };
 
-struct SimOptions {
-  PatternOptions pattern;
-  std::string system = "hoccl";
+/// What is executed, whether simulated or measured.
+struct WorkOptions {
+  PatternOptions pattern = {};
   engine::Bytes begin{std::int64_t{2} << 20};
   engine::Bytes end{std::int64_t{1} << 30};
   int factor = 2;
-  std::string plan_file;  ///< empty: compile
-
+  std::string plan_file = {};  ///< empty: compile
   int slots = 16;
-  engine::PipelineOptions pipeline;
-  bool pipelining = true;
+  engine::PipelineOptions pipeline = {};
+};
 
-  std::string network = "fluid";
-  std::string calibration;               ///< empty: the topology's
-  std::vector<std::string> assignments;  ///< --set key=value
-  std::uint64_t seed = 1;
-  int warmup = 1;
-  int iterations = 1;
-  int jobs = 2;
-
+/// Files to write; empty: none.
+struct OutputOptions {
   std::string csv_file;
   std::string json_file;
   std::string trace_file;
+};
+
+/// What a simulation is made of.
+struct ModelOptions {
+  std::string network = "fluid";
+  std::string calibration;               ///< empty: the topology's
+  std::vector<std::string> assignments;  ///< --set key=value
+  int jobs = 2;
+};
+
+struct SimOptions {
+  WorkOptions work;
+  ModelOptions model;
+  OutputOptions output;
+  std::string system = "hoccl";
+  bool pipelining = true;
+  std::uint64_t seed = 1;
+  int warmup = 1;
+  int iterations = 1;
   bool print_calibration = false;
   std::string command;  ///< as typed, for the headers
+};
+
+/// What a machine without GPUs moves in seconds.
+inline constexpr engine::Bytes kLargestMeasured{std::int64_t{64} << 20};
+
+/// How a real backend runs and measures.
+struct MeasureOptions {
+  std::string copy = "host";
+  std::string link = "loopback";
+  std::optional<engine::BytesPerSecond> link_rate;
+  std::optional<engine::Seconds> link_delay;
+  bool check = false;
+  std::uint64_t seed = 1;
+  int warmup = 1;
+  std::optional<int> iterations;  ///< none: as fits into about a second per size
+  int rounds = 5;
+};
+
+struct RunOptions {
+  WorkOptions work{.end = kLargestMeasured};
+  MeasureOptions measure;
+  OutputOptions output;
+  std::vector<std::string> words;  ///< as typed, without the program's name
+};
+
+struct ValidateOptions {
+  WorkOptions work{.end = kLargestMeasured};
+  MeasureOptions measure;
+  ModelOptions model;
+  std::string measured_file;  ///< empty: measure here and now
+  std::string csv_file;       ///< empty: none
+  std::string command;        ///< as typed, for the headers
+};
+
+struct DoctorOptions {
+  PatternOptions pattern;  ///< topology and ranks
+  int slots = 16;
 };
 
 }  // namespace hoccl::cli

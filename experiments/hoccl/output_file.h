@@ -1,15 +1,31 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "engine/trace/atomic_file.h"
+#include "engine/trace/trace.h"
+#include "experiments/hoccl/options.h"
 
 namespace hoccl::cli {
 
 /// Opens the file of an option before anything is computed, so that a bad path fails at once; null
 /// when the option was not given. Throws ConfigError naming option and file.
 std::unique_ptr<engine::AtomicFile> open_output(std::string_view option, const std::string& path);
+
+/// The files of one table; null where not asked for.
+struct Outputs {
+  std::unique_ptr<engine::AtomicFile> csv;
+  std::unique_ptr<engine::AtomicFile> json;
+  std::unique_ptr<engine::AtomicFile> trace;
+};
+/// Throws ConfigError, also when two options name one file.
+Outputs open_outputs(const OutputOptions& options);
+
+/// In the format that the file's name asks for.
+void write_trace(std::ostream& stream, const std::string& file,
+                 std::span<const engine::TraceEvent> events);
 
 }  // namespace hoccl::cli

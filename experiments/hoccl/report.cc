@@ -1,8 +1,10 @@
 #include "experiments/hoccl/report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
 
 namespace hoccl::cli {
@@ -10,11 +12,18 @@ namespace {
 
 using engine::gigabytes_per_second;
 using engine::microseconds;
-using sim::RunResult;
+using engine::RunResult;
+using engine::Seconds;
 
-double bound_pct(const RunResult& result) { return 100.0 * (result.bound / result.time); }
-double calibrated_pct(const RunResult& result) {
-  return 100.0 * (result.calibrated_bound / result.time);
+/// A bound as percent of the time.
+std::optional<double> percent(const std::optional<Seconds>& bound, Seconds time) {
+  if (!bound) return std::nullopt;
+  return 100.0 * (*bound / time);
+}
+
+/// Of slowest and fastest round, in percent of the median.
+double spread_pct(const RunResult& result) {
+  return 100.0 * ((result.rounds->slowest - result.rounds->fastest) / result.time);
 }
 
 /// A cell of a CSV file: quoted where it needs to be (RFC 4180).
@@ -28,80 +37,158 @@ std::string csv_cell(const std::string& text) {
   return quoted + '"';
 }
 
+/// Column names and their numbers in the order of the files.
+using Numbers = std::vector<std::pair<std::string_view, std::optional<double>>>;
+
+Numbers contract_numbers(const RunResult& result) {
+  return {{"time_us", microseconds(result.time)},
+          {"algbw_gb_per_s", gigabytes_per_second(result.algbw)},
+          {"busbw_gb_per_s", gigabytes_per_second(result.busbw)},
+          {"bound_pct", percent(result.bound, result.time)},
+          {"calibrated_bound_pct", percent(result.calibrated_bound, result.time)},
+          {"launch_us", microseconds(result.launch)},
+          {"submit_us", microseconds(result.submit)},
+          {"proxy_us", microseconds(result.proxy)}};
+}
+
+using Counts = std::vector<std::pair<std::string_view, std::int64_t>>;
+
+/// Whole numbers behind the contract's columns.
+Counts further_counts(const RunResult& result) {
+  Counts counts;
+  if (result.link_bytes) {
+    counts.emplace_back("nvlink_bytes", result.link_bytes->nvlink.count());
+    counts.emplace_back("nic_bytes", result.link_bytes->nic.count());
+    counts.emplace_back("pcie_bytes", result.link_bytes->pcie.count());
+  }
+  if (result.rounds) {
+    counts.emplace_back("rounds", result.rounds->count);
+    counts.emplace_back("iterations", result.rounds->iterations);
+  }
+  return counts;
+}
+
+Numbers further_numbers(const RunResult& result) {
+  if (!result.rounds) return {};
+  return {{"spread_pct", spread_pct(result)},
+          {"min_us", microseconds(result.rounds->fastest)},
+          {"max_us", microseconds(result.rounds->slowest)}};
+}
+
+nlohmann::ordered_json legs_json(const engine::LegTimes& legs) {
+  nlohmann::ordered_json object = nlohmann::ordered_json::object();
+  for (std::size_t i = 0; i < legs.size(); ++i) {
+    if (legs[i].count == 0) continue;
+    object[std::string(engine::kLegNames[i])] = {{"count", legs[i].count},
+                                                 {"busy_us", microseconds(legs[i].busy)}};
+  }
+  return object;
+}
+
+void add(nlohmann::ordered_json& row, const Numbers& numbers) {
+  for (const auto& [name, value] : numbers) {
+    row[std::string(name)] =
+        value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+  }
+}
+
+nlohmann::ordered_json row_json(const RunResult& result) {
+  nlohmann::ordered_json row = {{"size_bytes", result.size.count()}};
+  add(row, contract_numbers(result));
+  row["sms"] = result.sms;
+  for (const auto& [name, count] : further_counts(result)) row[std::string(name)] = count;
+  add(row, further_numbers(result));
+  if (result.legs) row["legs"] = legs_json(*result.legs);
+  return row;
+}
+
+std::string table_cell(const std::optional<double>& value, int width) {
+  return value ? fmt::format("{:>{}.2f}", *value, width) : fmt::format("{:>{}}", "-", width);
+}
+
 }  // namespace
 
+std::string_view to_string(ReportKind kind) {
+  switch (kind) {
+    case ReportKind::kSimulated:
+      return "simulated";
+    case ReportKind::kMeasured:
+      return "measured";
+  }
+  return "?";
+}
+
 std::string table_head(const ReportHead& head) {
-  return fmt::format(
+  std::string text = fmt::format(
       "# {}\n"
-      "# simulated: pattern {}, system {}, network {}, seed {}\n"
-      "# topology {} ({} ranks), calibration {} ({:016x}), warm-up {}, iterations {}\n"
-      "#{:>11} {:>12} {:>13} {:>13} {:>9} {:>13} {:>11} {:>11} {:>11} {:>5}\n",
-      head.command, head.pattern, head.system, head.network, head.seed, head.topology, head.ranks,
-      head.calibration, head.calibration_hash, head.warmup, head.iterations, "size(B)", "time(us)",
-      "algbw(GB/s)", "busbw(GB/s)", "bound(%)", "calibrated(%)", "launch(us)", "submit(us)",
-      "proxy(us)", "SMs");
+      "# {}: pattern {}, system {}, topology {} ({} ranks), seed {}, warm-up {}\n",
+      head.command, to_string(head.kind), head.pattern, head.system, head.topology, head.ranks,
+      head.seed, head.warmup);
+  for (const std::string& note : head.notes) text += fmt::format("# {}\n", note);
+  text += fmt::format("#{:>11} {:>12} {:>13} {:>13} {:>9} {:>13} {:>11} {:>11} {:>11} {:>5}",
+                      "size(B)", "time(us)", "algbw(GB/s)", "busbw(GB/s)", "bound(%)",
+                      "calibrated(%)", "launch(us)", "submit(us)", "proxy(us)", "SMs");
+  if (head.kind == ReportKind::kMeasured) text += fmt::format(" {:>9} {:>5}", "spread(%)", "n");
+  return text + '\n';
 }
 
 std::string table_row(const RunResult& result) {
-  return fmt::format(
-      "{:>12} {:>12.2f} {:>13.2f} {:>13.2f} {:>9.2f} {:>13.2f} {:>11.2f} {:>11.2f} {:>11.2f} "
-      "{:>5}\n",
+  std::string text = fmt::format(
+      "{:>12} {:>12.2f} {:>13.2f} {:>13.2f} {} {} {:>11.2f} {:>11.2f} {:>11.2f} {:>5}",
       result.size.count(), microseconds(result.time), gigabytes_per_second(result.algbw),
-      gigabytes_per_second(result.busbw), bound_pct(result), calibrated_pct(result),
-      microseconds(result.launch), microseconds(result.submit), microseconds(result.proxy),
-      result.sms);
+      gigabytes_per_second(result.busbw), table_cell(percent(result.bound, result.time), 9),
+      table_cell(percent(result.calibrated_bound, result.time), 13), microseconds(result.launch),
+      microseconds(result.submit), microseconds(result.proxy), result.sms);
+  if (result.rounds) {
+    text += fmt::format(" {:>9.2f} {:>5}", spread_pct(result),
+                        result.rounds->count * result.rounds->iterations);
+  }
+  return text + '\n';
 }
 
 void write_csv(std::ostream& stream, const ReportHead& head, std::span<const RunResult> results) {
-  stream << "pattern,system,topology,size_bytes,time_us,algbw_gb_per_s,busbw_gb_per_s,bound_pct,"
-            "calibrated_bound_pct,launch_us,submit_us,proxy_us,sms,nvlink_bytes,nic_bytes,"
-            "pcie_bytes,network,calibration,calibration_hash,seed\n";
+  // Which columns there are depends on the kind only, and is the same in every row.
+  std::vector<std::string> names = {"pattern", "system", "topology", "size_bytes"};
+  const RunResult& first = results.front();
+  for (const auto& [name, value] : contract_numbers(first)) names.emplace_back(name);
+  names.emplace_back("sms");
+  for (const auto& [name, value] : further_counts(first)) names.emplace_back(name);
+  for (const auto& [name, value] : further_numbers(first)) names.emplace_back(name);
+  for (const auto& [name, value] : head.conditions) names.push_back(name);
+  names.emplace_back("seed");
+  stream << fmt::format("{}\n", fmt::join(names, ","));
+
+  const auto number = [](const std::optional<double>& value) {
+    return value ? fmt::format("{:.6f}", *value) : std::string();
+  };
   for (const RunResult& result : results) {
-    stream << fmt::format(
-        "{},{},{},{},{:.6f},{:.6f},{:.6f},{:.6f},{:.6f},{:.6f},{:.6f},{:.6f},{},{},{},{},{},{},"
-        "{:016x},{}\n",
-        csv_cell(head.pattern), csv_cell(head.system), csv_cell(head.topology), result.size.count(),
-        microseconds(result.time), gigabytes_per_second(result.algbw),
-        gigabytes_per_second(result.busbw), bound_pct(result), calibrated_pct(result),
-        microseconds(result.launch), microseconds(result.submit), microseconds(result.proxy),
-        result.sms, result.link_bytes.nvlink.count(), result.link_bytes.nic.count(),
-        result.link_bytes.pcie.count(), head.network, csv_cell(head.calibration),
-        head.calibration_hash, head.seed);
+    std::vector<std::string> cells = {csv_cell(head.pattern), csv_cell(head.system),
+                                      csv_cell(head.topology), std::to_string(result.size.count())};
+    for (const auto& [name, value] : contract_numbers(result)) cells.push_back(number(value));
+    cells.push_back(std::to_string(result.sms));
+    for (const auto& [name, count] : further_counts(result)) cells.push_back(std::to_string(count));
+    for (const auto& [name, value] : further_numbers(result)) cells.push_back(number(value));
+    for (const auto& [name, value] : head.conditions) cells.push_back(csv_cell(value));
+    cells.push_back(std::to_string(head.seed));
+    stream << fmt::format("{}\n", fmt::join(cells, ","));
   }
 }
 
-void write_json(std::ostream& stream, const ReportHead& head, std::span<const RunResult> results) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const RunResult& result : results) {
-    rows.push_back({{"size_bytes", result.size.count()},
-                    {"time_us", microseconds(result.time)},
-                    {"algbw_gb_per_s", gigabytes_per_second(result.algbw)},
-                    {"busbw_gb_per_s", gigabytes_per_second(result.busbw)},
-                    {"bound_pct", bound_pct(result)},
-                    {"calibrated_bound_pct", calibrated_pct(result)},
-                    {"launch_us", microseconds(result.launch)},
-                    {"submit_us", microseconds(result.submit)},
-                    {"proxy_us", microseconds(result.proxy)},
-                    {"sms", result.sms},
-                    {"nvlink_bytes", result.link_bytes.nvlink.count()},
-                    {"nic_bytes", result.link_bytes.nic.count()},
-                    {"pcie_bytes", result.link_bytes.pcie.count()}});
-  }
-  const nlohmann::ordered_json report = {
-      {"schema", 1},
-      {"kind", "simulated"},
-      {"command", head.command},
-      {"pattern", head.pattern},
-      {"system", head.system},
-      {"topology", head.topology},
-      {"ranks", head.ranks},
-      {"calibration", head.calibration},
-      {"calibration_hash", fmt::format("{:016x}", head.calibration_hash)},
-      {"network", head.network},
-      {"seed", head.seed},
-      {"warmup", head.warmup},
-      {"iterations", head.iterations},
-      {"results", rows}};
+void write_json(std::ostream& stream, const ReportHead& head, const nlohmann::ordered_json& more,
+                std::span<const RunResult> results) {
+  nlohmann::ordered_json report = {{"schema", 1},
+                                   {"kind", to_string(head.kind)},
+                                   {"command", head.command},
+                                   {"pattern", head.pattern},
+                                   {"system", head.system},
+                                   {"topology", head.topology},
+                                   {"ranks", head.ranks}};
+  for (const auto& [name, value] : head.conditions) report[name] = value;
+  report["seed"] = head.seed;
+  report["warmup"] = head.warmup;
+  report.update(more);
+  report["results"] = nlohmann::ordered_json::array();
+  for (const RunResult& result : results) report["results"].push_back(row_json(result));
   // A path on the command line need not be UTF-8.
   stream << report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
 }

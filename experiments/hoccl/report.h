@@ -2,36 +2,44 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "sim/run/result.h"
+#include "engine/run_result.h"
 
 namespace hoccl::cli {
 
+/// Where the numbers of a table come from: never both in one.
+enum class ReportKind : std::uint8_t { kSimulated, kMeasured };
+std::string_view to_string(ReportKind kind);
+
 /// What all rows of one table have in common.
 struct ReportHead {
+  ReportKind kind = ReportKind::kSimulated;
   std::string command;
   std::string pattern;
   std::string system;
   std::string topology;
   int ranks = 0;
-  std::string calibration;  ///< name, and the constants that --set replaced
-  std::uint64_t calibration_hash = 0;
-  std::string network;
   std::uint64_t seed = 0;
   int warmup = 0;
-  int iterations = 0;
+  std::vector<std::string> notes;  ///< further `#` lines of the table
+  /// What else the numbers depend on: further columns of the CSV, the same in every row.
+  std::vector<std::pair<std::string, std::string>> conditions;
 };
 
-/// For people: `#` lines that say what was simulated, then nccl-tests' columns and ours.
+/// For people: `#` lines that say what was done, then nccl-tests' columns and ours.
 std::string table_head(const ReportHead& head);
-std::string table_row(const sim::RunResult& result);
+std::string table_row(const engine::RunResult& result);
 
 /// The contract's columns, then further ones.
 void write_csv(std::ostream& stream, const ReportHead& head,
-               std::span<const sim::RunResult> results);
-void write_json(std::ostream& stream, const ReportHead& head,
-                std::span<const sim::RunResult> results);
+               std::span<const engine::RunResult> results);
+/// One object; `more` are further keys of it.
+void write_json(std::ostream& stream, const ReportHead& head, const nlohmann::ordered_json& more,
+                std::span<const engine::RunResult> results);
 
 }  // namespace hoccl::cli

@@ -16,21 +16,17 @@ using engine::Topology;
 
 namespace {
 
-Topology topology_of(const engine::Plan& plan, const std::string& file,
-                     const std::string& topology) {
-  if (topology.empty()) {
-    try {
-      return engine::preset_topology(plan.topology);
-    } catch (const ConfigError&) {
-      throw ConfigError(
-          fmt::format("{}: key 'topology' = '{}': expected a preset's name, or --topology FILE",
-                      file, plan.topology));
-    }
+std::vector<engine::Bytes> sizes_of(const WorkOptions& options) {
+  if (options.begin > options.end) {
+    throw ConfigError(fmt::format("--begin = '{}': expected no more than --end = '{}'",
+                                  to_string(options.begin), to_string(options.end)));
   }
-  Topology machine = engine::resolve_topology(topology);
-  if (plan.topology == machine.name()) return machine;
-  throw ConfigError(fmt::format("{}: key 'topology' = '{}': expected '{}', as --topology says",
-                                file, plan.topology, machine.name()));
+  std::vector<engine::Bytes> sizes;
+  for (engine::Bytes size = options.begin; size <= options.end; size = size * options.factor) {
+    sizes.push_back(size);
+    if (size > options.end / options.factor) break;  // the next one may not fit 64 bits
+  }
+  return sizes;
 }
 
 }  // namespace
@@ -69,9 +65,25 @@ engine::CompileOptions compile_options(const PatternOptions& options) {
           .forwarding = engine::parse_forwarding(options.forwarding)};
 }
 
+Topology topology_named(const std::string& name, const std::string& file,
+                        const std::string& topology) {
+  if (topology.empty()) {
+    try {
+      return engine::preset_topology(name);
+    } catch (const ConfigError&) {
+      throw ConfigError(fmt::format(
+          "{}: key 'topology' = '{}': expected a preset's name, or --topology FILE", file, name));
+    }
+  }
+  Topology machine = engine::resolve_topology(topology);
+  if (name == machine.name()) return machine;
+  throw ConfigError(fmt::format("{}: key 'topology' = '{}': expected '{}', as --topology says",
+                                file, name, machine.name()));
+}
+
 LoadedPlan load_plan_for(const std::string& file, const std::string& topology, int slots) {
   engine::Plan plan = engine::load_plan(file);
-  Topology machine = topology_of(plan, file, topology);
+  Topology machine = topology_named(plan.topology, file, topology);
   if (plan.rank_count != machine.rank_count()) machine = machine.with_ranks(plan.rank_count);
   try {
     engine::verify(plan, nullptr, machine,
@@ -80,6 +92,24 @@ LoadedPlan load_plan_for(const std::string& file, const std::string& topology, i
     throw ConfigError(fmt::format("{}: {}", file, error.what()));
   }
   return {std::move(plan), std::move(machine)};
+}
+
+Work resolve_work(const WorkOptions& options, int slots) {
+  if (!options.plan_file.empty()) {
+    LoadedPlan loaded = load_plan_for(options.plan_file, options.pattern.topology, slots);
+    const std::vector sizes = {loaded.plan.message_size};
+    std::string pattern = loaded.plan.pattern;
+    return {std::move(loaded.topology), std::move(pattern), std::move(loaded.plan), sizes};
+  }
+  Topology topology = resolve_topology(options.pattern);
+  require_ranks(options.pattern, topology);
+  return {std::move(topology), options.pattern.pattern, std::nullopt, sizes_of(options)};
+}
+
+void require_one_size(const std::string& trace_file, const std::vector<engine::Bytes>& sizes) {
+  if (trace_file.empty() || sizes.size() == 1) return;
+  throw ConfigError(
+      fmt::format("--trace = '{}': expected one size (-b = -e), not {}", trace_file, sizes.size()));
 }
 
 }  // namespace hoccl::cli

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/pattern/pattern.h"
 #include "engine/schedule/compile.h"
@@ -22,6 +24,11 @@ engine::Pattern resolve_pattern(const PatternOptions& options, const engine::Top
 
 engine::CompileOptions compile_options(const PatternOptions& options);
 
+/// The topology that a file says it is for: `topology` (--topology, a preset or a file) if not
+/// empty, else the preset `name`. Throws ConfigError naming the file when the names differ.
+engine::Topology topology_named(const std::string& name, const std::string& file,
+                                const std::string& topology);
+
 /// A saved plan and the topology it is for, with its number of ranks. Throws ConfigError naming the
 /// file when the plan does not fit.
 struct LoadedPlan {
@@ -30,5 +37,18 @@ struct LoadedPlan {
 };
 /// `topology` empty: the preset that the plan names. `slots`: of each kind, of every place.
 LoadedPlan load_plan_for(const std::string& file, const std::string& topology, int slots);
+
+/// What WorkOptions ask for: a pattern at several sizes, or a saved plan at its own.
+struct Work {
+  engine::Topology topology;
+  std::string pattern;
+  std::optional<engine::Plan> plan;
+  std::vector<engine::Bytes> sizes;
+};
+/// `slots`: of each kind, of every place. Throws ConfigError.
+Work resolve_work(const WorkOptions& options, int slots);
+
+/// A timeline is of one size. Throws ConfigError.
+void require_one_size(const std::string& trace_file, const std::vector<engine::Bytes>& sizes);
 
 }  // namespace hoccl::cli

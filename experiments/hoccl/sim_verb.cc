@@ -3,16 +3,12 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <filesystem>
-#include <memory>
-#include <optional>
+#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
-#include "engine/base/config_error.h"
-#include "engine/trace/csv_writer.h"
-#include "engine/trace/perfetto_writer.h"
 #include "engine/trace/trace_recorder.h"
+#include "experiments/hoccl/model.h"
 #include "experiments/hoccl/output_file.h"
 #include "experiments/hoccl/report.h"
 #include "experiments/hoccl/resolve.h"
@@ -23,77 +19,23 @@ namespace hoccl::cli {
 namespace {
 
 using engine::Bytes;
-using engine::ConfigError;
-
-/// Files of one run, opened before it begins.
-struct Outputs {
-  std::unique_ptr<engine::AtomicFile> csv;
-  std::unique_ptr<engine::AtomicFile> json;
-  std::unique_ptr<engine::AtomicFile> trace;
-};
-
-std::vector<Bytes> sizes_of(const SimOptions& options) {
-  if (options.begin > options.end) {
-    throw ConfigError(fmt::format("--begin = '{}': expected no more than --end = '{}'",
-                                  to_string(options.begin), to_string(options.end)));
-  }
-  std::vector<Bytes> sizes;
-  for (Bytes size = options.begin; size <= options.end; size = size * options.factor) {
-    sizes.push_back(size);
-    if (size > options.end / options.factor) break;  // the next one may not fit 64 bits
-  }
-  return sizes;
-}
-
-void refuse_same_file(const SimOptions& options) {
-  const std::vector<std::pair<std::string, std::string>> files = {
-      {"--csv", options.csv_file}, {"--json", options.json_file}, {"--trace", options.trace_file}};
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      if (files[i].second.empty() || files[i].second != files[j].second) continue;
-      throw ConfigError(fmt::format("{} = '{}': expected another file than {}", files[i].first,
-                                    files[i].second, files[j].first));
-    }
-  }
-}
-
-Outputs open_outputs(const SimOptions& options) {
-  refuse_same_file(options);
-  return {.csv = open_output("--csv", options.csv_file),
-          .json = open_output("--json", options.json_file),
-          .trace = open_output("--trace", options.trace_file)};
-}
-
-sim::Calibration resolve_calibration(const SimOptions& options, const engine::Topology& topology) {
-  sim::Calibration calibration = options.calibration.empty()
-                                     ? sim::calibration_for(topology)
-                                     : sim::resolve_calibration(options.calibration);
-  for (const std::string& assignment : options.assignments) calibration.set(assignment);
-  return calibration;
-}
-
-sim::NetworkKind resolve_network(const std::string& name) {
-  try {
-    return sim::parse_network_kind(name);
-  } catch (const ConfigError& error) {
-    throw ConfigError(fmt::format("--network: {}", error.what()));
-  }
-}
+using engine::RunResult;
 
 sim::Scenario make_scenario(const SimOptions& options, engine::Topology topology) {
-  sim::Calibration calibration = resolve_calibration(options, topology);
+  const PatternOptions& pattern = options.work.pattern;
+  sim::Calibration calibration = resolve_calibration(options.model, topology);
   sim::Scenario scenario{
       .topology = std::move(topology),
       .calibration = std::move(calibration),
       .system = options.system,
-      .pattern = options.pattern.pattern,
-      .source = engine::Rank(options.pattern.from),
-      .target = engine::Rank(options.pattern.to),
-      .compile = compile_options(options.pattern),
-      .plan = std::nullopt,
-      .pipeline = options.pipeline,
-      .slots = options.slots,
-      .network = resolve_network(options.network),
+      .pattern = pattern.pattern,
+      .source = engine::Rank(pattern.from),
+      .target = engine::Rank(pattern.to),
+      .compile = compile_options(pattern),
+      .plan = {},
+      .pipeline = options.work.pipeline,
+      .slots = options.work.slots,
+      .network = resolve_network(options.model.network),
       .seed = options.seed,
       .warmup = options.warmup,
       .iterations = options.iterations,
@@ -103,20 +45,21 @@ sim::Scenario make_scenario(const SimOptions& options, engine::Topology topology
 }
 
 ReportHead make_head(const SimOptions& options, const sim::Scenario& scenario) {
-  ReportHead head;
-  head.command = options.command;
-  head.pattern = scenario.pattern;
-  head.system = scenario.system;
-  head.topology = scenario.topology.name();
-  head.ranks = scenario.topology.rank_count();
-  head.calibration = scenario.calibration.machine;
-  for (const std::string& assignment : options.assignments) head.calibration += ", " + assignment;
-  head.calibration_hash = scenario.calibration.hash();
-  head.network = to_string(scenario.network);
-  head.seed = scenario.seed;
-  head.warmup = scenario.warmup;
-  head.iterations = scenario.iterations;
-  return head;
+  const std::string calibration = describe_calibration(options.model, scenario.calibration);
+  const std::string hash = fmt::format("{:016x}", scenario.calibration.hash());
+  const std::string network(to_string(scenario.network));
+  return {.kind = ReportKind::kSimulated,
+          .command = options.command,
+          .pattern = scenario.pattern,
+          .system = scenario.system,
+          .topology = scenario.topology.name(),
+          .ranks = scenario.topology.rank_count(),
+          .seed = scenario.seed,
+          .warmup = scenario.warmup,
+          .notes = {fmt::format("network {}, calibration {} ({}), iterations {}", network,
+                                calibration, hash, scenario.iterations)},
+          .conditions = {
+              {"network", network}, {"calibration", calibration}, {"calibration_hash", hash}}};
 }
 
 void print_calibration(const sim::Calibration& calibration) {
@@ -128,65 +71,43 @@ void print_calibration(const sim::Calibration& calibration) {
   }
 }
 
-void write_trace(std::ostream& stream, const std::string& name,
-                 std::span<const engine::TraceEvent> events) {
-  if (std::filesystem::path(name).extension() == ".csv") {
-    engine::write_trace_csv(stream, events);
-  } else {
-    engine::write_trace_perfetto(stream, events);
-  }
-}
-
 /// With a trace the one simulation runs in this process, so that its events need not be moved.
-std::vector<sim::RunResult> simulate_all(const SimOptions& options, const sim::Scenario& scenario,
-                                         std::span<const Bytes> sizes, Outputs& outputs) {
-  if (outputs.trace == nullptr) return sim::simulate_sizes(scenario, sizes, options.jobs);
+std::vector<RunResult> simulate_all(const SimOptions& options, const sim::Scenario& scenario,
+                                    std::span<const Bytes> sizes, Outputs& outputs) {
+  if (outputs.trace == nullptr) return sim::simulate_sizes(scenario, sizes, options.model.jobs);
   engine::TraceRecorder recorder;
-  std::vector<sim::RunResult> results = {sim::simulate(scenario, sizes.front(), &recorder)};
-  write_trace(outputs.trace->stream(), options.trace_file, recorder.events());
+  std::vector<RunResult> results = {sim::simulate(scenario, sizes.front(), &recorder)};
+  write_trace(outputs.trace->stream(), options.output.trace_file, recorder.events());
   return results;
 }
 
 }  // namespace
 
 void run_sim(const SimOptions& options) {
-  std::optional<LoadedPlan> loaded;
-  if (!options.plan_file.empty()) {
-    loaded = load_plan_for(options.plan_file, options.pattern.topology,
-                           options.pipelining ? options.slots : 1);
-  }
-  sim::Scenario scenario =
-      make_scenario(options, loaded ? loaded->topology : resolve_topology(options.pattern));
+  Work work = resolve_work(options.work, options.pipelining ? options.work.slots : 1);
+  sim::Scenario scenario = make_scenario(options, std::move(work.topology));
   if (options.print_calibration) {
     print_calibration(scenario.calibration);
     return;
   }
-  std::vector<Bytes> sizes = sizes_of(options);
-  if (loaded) {
-    scenario.pattern = loaded->plan.pattern;
-    sizes = {loaded->plan.message_size};
-    scenario.plan = std::move(loaded->plan);
-  }
-  if (!options.trace_file.empty() && sizes.size() != 1) {
-    throw ConfigError(fmt::format("--trace = '{}': expected one size (-b = -e), not {}",
-                                  options.trace_file, sizes.size()));
-  }
-  if (!scenario.plan) require_ranks(options.pattern, scenario.topology);
-  sim::require_runnable(scenario, sizes);
-  Outputs outputs = open_outputs(options);
+  scenario.pattern = work.pattern;
+  scenario.plan = std::move(work.plan);
+  require_one_size(options.output.trace_file, work.sizes);
+  sim::require_runnable(scenario, work.sizes);
+  Outputs outputs = open_outputs(options.output);
   const ReportHead head = make_head(options, scenario);
-  const std::vector<sim::RunResult> results = simulate_all(options, scenario, sizes, outputs);
+  const std::vector<RunResult> results = simulate_all(options, scenario, work.sizes, outputs);
   if (outputs.csv) {
     write_csv(outputs.csv->stream(), head, results);
     outputs.csv->commit();
   }
   if (outputs.json) {
-    write_json(outputs.json->stream(), head, results);
+    write_json(outputs.json->stream(), head, {{"iterations", scenario.iterations}}, results);
     outputs.json->commit();
   }
   if (outputs.trace) outputs.trace->commit();
   fmt::print("{}", table_head(head));
-  for (const sim::RunResult& result : results) fmt::print("{}", table_row(result));
+  for (const RunResult& result : results) fmt::print("{}", table_row(result));
 }
 
 }  // namespace hoccl::cli

@@ -61,15 +61,15 @@ void LoopbackLink::run() {
 
 void LoopbackLink::happen(Event event) {
   if (event.arrives) {
-    trace_.written(event.write.queue_pair->local, event.write.request.tag,
-                   event.write.request.local.size, event.begin);
     arrives(event.write);
     return;
   }
   copy(event.write);
-  const Seconds duration = wire_.rate ? event.write.request.local.size / *wire_.rate : Seconds(0.0);
+  const engine::Bytes size = event.write.request.local.size;
+  const Seconds sent = wire_.rate ? event.begin + size / *wire_.rate : monotonic_now();
+  trace_.written(event.write.queue_pair->local, event.write.request.tag, size, event.begin, sent);
   event.arrives = true;
-  event.time = event.begin + duration + wire_.delay;
+  event.time = sent + wire_.delay;
   // Even when it is due: what was posted before it arrives before it.
   const std::scoped_lock lock(mutex_);
   event.order = next_order_++;

@@ -45,9 +45,9 @@ void LegTrace::copied(engine::Lane lane, engine::Leg leg, const engine::ChunkTag
 }
 
 void LegTrace::written(engine::NicId nic, const engine::ChunkTag& tag, engine::Bytes size,
-                       engine::Seconds begin) {
+                       engine::Seconds begin, engine::Seconds end) {
   record({.begin = begin,
-          .end = monotonic_now(),
+          .end = end,
           .track = {rank_, engine::TrackKind::kNicSend, nic.value()},
           .name = "wire",
           .flow = tag.flow,

@@ -14,11 +14,12 @@ class LegTrace {
 
   /// Null: off.
   void record_into(engine::TraceSink* sink);
-  /// Each ends now.
+  /// Ends now.
   void copied(engine::Lane lane, engine::Leg leg, const engine::ChunkTag& tag, engine::Bytes size,
               engine::Seconds begin);
+  /// Ends when the last byte has left.
   void written(engine::NicId nic, const engine::ChunkTag& tag, engine::Bytes size,
-               engine::Seconds begin);
+               engine::Seconds begin, engine::Seconds end);
 
  private:
   void record(const engine::TraceEvent& event);

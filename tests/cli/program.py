@@ -29,10 +29,12 @@ class ProgramTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
 
-    def run_program(self, *arguments: str) -> Outcome:
+    def run_program(self, *arguments: str, environment: dict[str, str] | None = None) -> Outcome:
+        """`environment`: variables on top of this process's."""
         done = subprocess.run(
             [os.environ[PROGRAM_VARIABLE], *arguments],
             cwd=self.folder,
+            env=os.environ | (environment or {}),
             capture_output=True,
             text=True,
             check=False,
@@ -54,10 +56,12 @@ class ProgramTest(unittest.TestCase):
     def read(self, name: str) -> str:
         return (self.folder / name).read_text(encoding="utf-8")
 
-    def expect_refused(self, arguments: list[str], words: list[str]) -> None:
+    def expect_refused(
+        self, arguments: list[str], words: list[str], environment: dict[str, str] | None = None
+    ) -> None:
         """Exit 2, one line on stderr with all the words, nothing else and no new file."""
         before = sorted(path.name for path in self.folder.iterdir())
-        outcome = self.run_program(*arguments)
+        outcome = self.run_program(*arguments, environment=environment)
         self.assertEqual(outcome.returncode, 2, outcome)
         self.assertEqual(outcome.stdout, "", arguments)
         self.assertTrue(outcome.stderr.endswith("\n"), outcome)

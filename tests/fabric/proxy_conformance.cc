@@ -64,6 +64,16 @@ TEST_P(ProxyConformance, RefusesToReceiveWhereNothingIsSent) {
   scenario.mismatch(scenario.at(0, 0), scenario.at(0, 1), 0_B, 64_KiB);
 }
 
+TEST_P(ProxyConformance, RefusesToReceiveFromALateSourceThatSendsNothing) {
+  Scenario scenario(GetParam(), GetParam().within_a_node(), small_chunks());
+  scenario.mismatch(scenario.at(0, 0), scenario.at(0, 1), 0_B, 64_KiB, 20_ms);
+}
+
+TEST_P(ProxyConformance, RefusesDifferentSizesOfALateSource) {
+  Scenario scenario(GetParam(), GetParam().between_nodes(), small_chunks());
+  scenario.mismatch(scenario.at(0, 0), scenario.at(1, 1), 64_KiB, 48_KiB, 20_ms);
+}
+
 TEST_P(ProxyConformance, RefusesToSendWhereNothingIsReceived) {
   Scenario scenario(GetParam(), GetParam().between_nodes(), small_chunks());
   scenario.mismatch(scenario.at(0, 0), scenario.at(1, 1), 64_KiB, 0_B);

@@ -59,10 +59,12 @@ void Scenario::transfer(Rank source, Rank target, Bytes size, int source_stream,
   transfer(message);
 }
 
-void Scenario::mismatch(Rank source, Rank target, Bytes sent_size, Bytes received_size) {
+void Scenario::mismatch(Rank source, Rank target, Bytes sent_size, Bytes received_size,
+                        Seconds source_delay) {
   ScenarioMessage message;
   message.source = source;
   message.target = target;
+  if (source_delay > Seconds(0.0)) job_->delay(source, message.source_stream, source_delay);
   const WorkReference sent = send(message, filled(source, sent_size, 1));
   const WorkReference received = receive(message, buffer(target, received_size));
   job_->run();

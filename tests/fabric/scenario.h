@@ -55,8 +55,10 @@ class Scenario {
     expected_.push_back({region, message});
   }
 
-  /// Source and target disagree about the size: runs and checks that both are told.
-  void mismatch(Rank source, Rank target, Bytes sent_size, Bytes received_size);
+  /// Source and target disagree about the size, and the source comes to it that much later: runs
+  /// and checks that both are told.
+  void mismatch(Rank source, Rank target, Bytes sent_size, Bytes received_size,
+                Seconds source_delay = Seconds(0.0));
   /// Runs to the end and checks everything that was expected.
   void finish();
 

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "tests/hw/conformance/broken_job.h"
+#include "tests/hw/job/lost_rank.h"
 
 namespace hoccl::hw {
 namespace {
 
-using engine::Cause;
 using engine::Seconds;
 using engine::Status;
 
@@ -55,10 +55,8 @@ TEST_P(Kill, IsReportedToEverySurvivor) {
     ranks.kill(victim);
     ranks.trap_line().release();
   }
-  broken.expect_survivors_end(victim, [victim](const Status& status) {
-    return (status.cause == Cause::kPeerLost || status.cause == Cause::kLinkError) &&
-           (status.peer == victim || status.rank == victim);
-  });
+  broken.expect_survivors_end(victim,
+                              [victim](const Status& status) { return names(status, victim); });
 }
 
 std::string name_of(const testing::TestParamInfo<Killing>& info) {

@@ -21,6 +21,7 @@ enum class SeamEvent : std::uint8_t {
   kLandedPolled,   ///< target: it may be pulled
   kDeliverPosted,  ///< target: it is on its way into the target's buffer
 };
+inline constexpr SeamEvent kLastSeamEvent = SeamEvent::kDeliverPosted;
 std::string_view to_string(SeamEvent event);
 
 enum class TrapAction : std::uint8_t {

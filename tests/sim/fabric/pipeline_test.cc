@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,10 +8,12 @@
 #include <tuple>
 #include <vector>
 
+#include "engine/schedule/bounds.h"
 #include "engine/trace/csv_writer.h"
 #include "engine/trace/perfetto_writer.h"
 #include "tests/sim/fabric/fixture.h"
 #include "tests/support/job.h"
+#include "tests/support/multicast_plan.h"
 
 // The real proxies over the simulated machine.
 
@@ -127,6 +130,33 @@ TEST_F(PipelineOnSim, RailsAddUp) {
   const Seconds time = transfer(0, 8, kSize);
   expect_all_ok();
   EXPECT_GE(kSize / time, nic_rate() * 3.0);
+}
+
+TEST_F(PipelineOnSim, AMulticastCrossesTheWireOnceAndNvlinkOncePerTarget) {
+  start_job("h800-2x8");
+  constexpr Bytes kSize = 128_MiB;
+  const std::vector<Rank> targets = {Rank(8), Rank(10), Rank(11)};
+  const auto plan = std::make_shared<const engine::Plan>(
+      engine::multicast_plan(*topology_, Rank(0), targets, kSize, {.chunk_size = 2_MiB}));
+  const Seconds begin = fabric_->now();
+  for (int i = 0; i < topology_->rank_count(); ++i) {
+    const Rank rank(i);
+    const engine::Region buffer{fabric_->allocate(rank, kSize), 0_B, kSize};
+    works_.push_back(job_->communicator(rank).run(plan, buffer, buffer, kStream));
+  }
+  fabric_->run(job_->proxies());
+  expect_all_ok();
+  Seconds time{0.0};
+  for (const Rank target : targets) {
+    time = std::max(time, fabric_->stream_idle_since(target, kStream) - begin);
+    EXPECT_EQ(carried(fmt::format("gpu {} nvlink in", target)), kSize);
+  }
+  EXPECT_EQ(carried("nic 1 send"), kSize);
+  EXPECT_EQ(carried("nic 9 receive"), kSize);
+  EXPECT_EQ(carried("gpu 9 nvlink out"), kSize * 3);
+  const Seconds bound = engine::plan_bound(*plan, *topology_, constants_.rates(*topology_)).time;
+  EXPECT_GE(time, bound);
+  EXPECT_LE(time, bound * 1.1);
 }
 
 TEST_F(PipelineOnSim, ASingleDeviceGoesThroughHostMemory) {

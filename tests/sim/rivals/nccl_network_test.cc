@@ -105,8 +105,8 @@ TEST(NcclNetwork, ChargesEveryStepToBothProxies) {
   const RunResult result = simulated({.channels = 4, .target = 8}, size);
   EXPECT_NEAR(result.proxy / (steps * nccl.proxy_step), 1.0, kRounding);
   EXPECT_NEAR(result.submit / (steps * nccl.proxy_step / 2), 1.0, kRounding);
-  EXPECT_EQ(result.link_bytes.nic, size);
-  EXPECT_EQ(result.link_bytes.nvlink, Bytes(0));
+  EXPECT_EQ(result.link_bytes->nic, size);
+  EXPECT_EQ(result.link_bytes->nvlink, Bytes(0));
 }
 
 TEST(NcclNetwork, RingOverTwoNodesIsSetByItsSlowHop) {

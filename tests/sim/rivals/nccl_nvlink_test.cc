@@ -92,8 +92,8 @@ TEST(NcclNvlink, NoProxyWorksWithinANode) {
 
 TEST(NcclNvlink, CountsEveryByteOnceOnTheLink) {
   const RunResult result = simulated({.channels = 8}, 16_MiB + 12345_B);
-  EXPECT_EQ(result.link_bytes.nvlink, 16_MiB + 12345_B);
-  EXPECT_EQ(result.link_bytes.nic, Bytes(0));
+  EXPECT_EQ(result.link_bytes->nvlink, 16_MiB + 12345_B);
+  EXPECT_EQ(result.link_bytes->nic, Bytes(0));
 }
 
 TEST(NcclNvlink, RingSendsAndReceivesOnTheSameChannels) {

@@ -4,13 +4,15 @@
 #include <vector>
 
 #include "engine/base/units.h"
+#include "engine/run_result.h"
 #include "engine/topology/topology.h"
 #include "sim/calibration/calibration.h"
-#include "sim/run/result.h"
 #include "sim/run/scenario.h"
 #include "sim/run/sweep.h"
 
 namespace hoccl::sim {
+
+using engine::RunResult;
 
 inline constexpr double kRounding = 1e-9;
 

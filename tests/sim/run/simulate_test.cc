@@ -13,7 +13,9 @@ namespace hoccl::sim {
 namespace {
 
 using engine::Bytes;
+using engine::LinkBytes;
 using engine::Rank;
+using engine::RunResult;
 using engine::Seconds;
 using namespace engine::literals;
 
@@ -48,7 +50,7 @@ TEST(Simulate, MeanOfSeveralIterationsIsThatOfOne) {
   scenario.iterations = 4;
   const RunResult four = simulated(scenario, 32_MiB);
   EXPECT_NEAR(four.time / one, 1.0, 1e-6);
-  EXPECT_EQ(four.link_bytes.nic, 32_MiB);
+  EXPECT_EQ(four.link_bytes->nic, 32_MiB);
 }
 
 TEST(Simulate, SavedPlanTakesTheTimeOfThePatternItCameFrom) {

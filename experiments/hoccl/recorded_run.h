@@ -1,0 +1,27 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "engine/run_result.h"
+#include "hw/run/scenario.h"
+
+namespace hoccl::cli {
+
+/// What `hoccl run --json` wrote: enough to simulate the same on another machine.
+struct RecordedRun {
+  std::string command;
+  std::string host;  ///< where it was measured
+  hw::RunScenario scenario;
+  std::vector<engine::RunResult> results;  ///< size, time, rounds and legs
+};
+
+/// The key "parameters" of the file.
+nlohmann::ordered_json recorded_parameters(const hw::RunScenario& scenario);
+
+/// `topology`: a file, where the run was not on a preset; else empty. Throws ConfigError of one
+/// line, naming the file and the key, when it is not such a file or not whole.
+RecordedRun read_recorded_run(const std::string& file, const std::string& topology);
+
+}  // namespace hoccl::cli

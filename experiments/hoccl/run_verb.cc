@@ -1,0 +1,247 @@
+#include "experiments/hoccl/run_verb.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "engine/base/config_error.h"
+#include "engine/schedule/plan_json.h"
+#include "experiments/hoccl/output_file.h"
+#include "experiments/hoccl/recorded_run.h"
+#include "experiments/hoccl/report.h"
+#include "experiments/hoccl/resolve.h"
+#include "hw/bootstrap/bootstrap.h"
+#include "hw/bootstrap/launch.h"
+#include "hw/bootstrap/launcher.h"
+#include "hw/fabric/hw_fabric.h"
+#include "hw/run/host_description.h"
+#include "hw/run/measurement.h"
+#include "hw/run/scenario.h"
+
+namespace hoccl::cli {
+namespace {
+
+using engine::Bytes;
+using engine::ConfigError;
+using engine::RunResult;
+using engine::Seconds;
+
+/// More local processes than this are started only when asked for by number.
+constexpr int kMostRanksUnasked = 64;
+
+/// Wherever this is read, all of it has been checked.
+struct Job {
+  hw::RunScenario scenario;
+  std::vector<Bytes> sizes;
+};
+
+hw::HwOptions hardware_options(const RunOptions& options, const Work& work) {
+  const MeasureOptions& measure = options.measure;
+  hw::HwOptions hardware;
+  hardware.copy = hw::parse_copy_kind(measure.copy);
+  hardware.link = hw::parse_link_kind(measure.link);
+  hardware.slots = options.work.slots;
+  hardware.slot_size = work.plan ? work.plan->chunk_size : options.work.pattern.chunk;
+  hardware.link_rate = measure.link_rate;
+  hardware.link_delay = measure.link_delay.value_or(Seconds(0.0));
+  const bool shaped = measure.link_rate || measure.link_delay;
+  if (shaped && hardware.link == hw::LinkKind::kLoopbackMap) {
+    throw ConfigError(fmt::format("{} with --link = '{}': expected --link loopback",
+                                  measure.link_rate ? "--link-rate" : "--link-delay",
+                                  measure.link));
+  }
+  return hardware;
+}
+
+Job resolve_job(const RunOptions& options) {
+  Work work = resolve_work(options.work, options.work.slots);
+  require_one_size(options.output.trace_file, work.sizes);
+  const hw::HwOptions hardware = hardware_options(options, work);
+  const PatternOptions& pattern = options.work.pattern;
+  Job job{.scenario = {.topology = std::move(work.topology),
+                       .pattern = work.pattern,
+                       .source = engine::Rank(pattern.from),
+                       .target = engine::Rank(pattern.to),
+                       .compile = compile_options(pattern),
+                       .plan = std::move(work.plan),
+                       .pipeline = options.work.pipeline,
+                       .hardware = hardware,
+                       .warmup = options.measure.warmup,
+                       .iterations = options.measure.iterations,
+                       .rounds = options.measure.rounds,
+                       .check = options.measure.check,
+                       .legs = !options.output.json_file.empty(),
+                       .seed = options.measure.seed},
+          .sizes = std::move(work.sizes)};
+  hw::require_runnable(job.scenario, job.sizes);
+  return job;
+}
+
+/// The job's size decides how many ranks there are.
+Job resolve_launched_job(RunOptions options, int size) {
+  std::optional<int>& ranks = options.work.pattern.ranks;
+  if (ranks && *ranks != size) {
+    throw ConfigError(
+        fmt::format("--ranks = '{}': expected {}, the processes of the job", *ranks, size));
+  }
+  ranks = size;
+  Job job = resolve_job(options);
+  if (job.scenario.topology.rank_count() != size) {
+    throw ConfigError(
+        fmt::format("--plan = '{}': is for {} ranks; expected {}, the processes of "
+                    "the job",
+                    options.work.plan_file, job.scenario.topology.rank_count(), size));
+  }
+  return job;
+}
+
+ReportHead make_head(const RunOptions& options, const hw::RunScenario& scenario) {
+  const hw::HostDescription host = hw::describe_host();
+  const hw::HwOptions& hardware = scenario.hardware;
+  const std::string copy(to_string(hardware.copy));
+  const std::string link(to_string(hardware.link));
+  const std::string rate = hardware.link_rate ? engine::to_string(*hardware.link_rate) : "";
+  const std::string delay = engine::to_string(hardware.link_delay);
+  ReportHead head;
+  head.kind = ReportKind::kMeasured;
+  head.command = fmt::format("hoccl {}", fmt::join(options.words, " "));
+  head.pattern = scenario.pattern;
+  head.system = "hoccl";
+  head.topology = scenario.topology.name();
+  head.ranks = scenario.topology.rank_count();
+  head.seed = scenario.seed;
+  head.warmup = scenario.warmup;
+  head.notes = {
+      fmt::format("on {}×{} (link rate {}, delay {}): {}, {} cores, {}", copy, link,
+                  rate.empty() ? "unlimited" : rate, delay, host.cpu, host.cores, host.kernel),
+      fmt::format("time: median of {} rounds of back-to-back operations, n in all; spread: "
+                  "(slowest - fastest) / median",
+                  scenario.rounds),
+      "bound: none, because the rates of the topology are not those of this machine"};
+  if (scenario.check)
+    head.notes.emplace_back("one more operation per size: every received byte is checked");
+  head.conditions = {{"copy", copy},
+                     {"link", link},
+                     {"link_rate", rate},
+                     {"link_delay", delay},
+                     {"host", fmt::format("{}, {} cores, {}", host.cpu, host.cores, host.kernel)}};
+  return head;
+}
+
+hw::BootstrapOptions bootstrap_options(const hw::RunScenario& scenario) {
+  hw::BootstrapOptions options;
+  // A rank that waits for the others at the end of a round must outwait their own timeouts.
+  options.timeout = std::max(options.timeout, 2 * scenario.pipeline.timeout) +
+                    Seconds(1.0) * scenario.iterations.value_or(0);
+  return options;
+}
+
+void require_same_job(hw::Bootstrap& bootstrap, const RunOptions& options, const Job& job) {
+  require_agreement(bootstrap, "command line",
+                    fmt::format("hoccl {}", fmt::join(options.words, " ")));
+  if (!job.scenario.plan) return;
+  const std::string plan = engine::plan_to_json(*job.scenario.plan);
+  require_agreement(bootstrap, "plan", fmt::format("hash {:016x}", std::hash<std::string>{}(plan)));
+}
+
+/// Files and table are rank 0's.
+class Printer {
+ public:
+  Printer(const RunOptions& options, const Job& job)
+      : options_(options),
+        job_(job),
+        head_(make_head(options, job.scenario)),
+        outputs_(open_outputs(options.output)) {
+    fmt::print("{}", table_head(head_));
+  }
+
+  void add(const RunResult& result) {
+    results_.push_back(result);
+    fmt::print("{}", table_row(result));
+    std::fflush(stdout);
+  }
+
+  void write(std::span<const engine::TraceEvent> trace) {
+    if (outputs_.csv) {
+      write_csv(outputs_.csv->stream(), head_, results_);
+      outputs_.csv->commit();
+    }
+    if (outputs_.json) {
+      write_json(outputs_.json->stream(), head_,
+                 {{"parameters", recorded_parameters(job_.scenario)}}, results_);
+      outputs_.json->commit();
+    }
+    if (outputs_.trace) {
+      write_trace(outputs_.trace->stream(), options_.output.trace_file, trace);
+      outputs_.trace->commit();
+    }
+  }
+
+ private:
+  const RunOptions& options_;
+  const Job& job_;
+  ReportHead head_;
+  Outputs outputs_;
+  std::vector<RunResult> results_;
+};
+
+void run_rank(const RunOptions& options, const hw::Launch& launch) {
+  const Job job = resolve_launched_job(options, launch.size);
+  std::optional<Printer> printer;
+  auto bootstrap = hw::Bootstrap::connect(launch, bootstrap_options(job.scenario));
+  require_same_job(*bootstrap, options, job);
+  hw::HwFabric fabric(std::move(bootstrap), job.scenario.topology, job.scenario.hardware);
+  hw::Measurement measurement(fabric, job.scenario, std::ranges::max(job.sizes));
+  if (launch.rank == engine::Rank(0)) printer.emplace(options, job);
+  std::vector<engine::TraceEvent> trace;
+  std::vector<engine::TraceEvent>* sink = options.output.trace_file.empty() ? nullptr : &trace;
+  for (const Bytes size : job.sizes) {
+    const RunResult result = measurement.measure(size, sink);
+    if (printer) printer->add(result);
+  }
+  measurement.finish();
+  if (printer) printer->write(trace);
+}
+
+/// Memory of all ranks is this machine's: better refused than killed half-way.
+void require_memory(const Job& job) {
+  const Bytes needed = hw::memory_of_all_ranks(job.scenario, std::ranges::max(job.sizes));
+  const Bytes available = hw::available_memory();
+  if (needed <= available) return;
+  throw ConfigError(fmt::format(
+      "--end = '{}': {} ranks need {:.1f} GiB; expected no more than the {:.1f} GiB available",
+      engine::to_string(std::ranges::max(job.sizes)), job.scenario.topology.rank_count(),
+      static_cast<double>(needed.count()) / 0x1p30,
+      static_cast<double>(available.count()) / 0x1p30));
+}
+
+int run_alone(const RunOptions& options) {
+  const Job job = resolve_job(options);
+  const int ranks = job.scenario.topology.rank_count();
+  if (ranks > kMostRanksUnasked && !options.work.pattern.ranks && !job.scenario.plan) {
+    throw ConfigError(
+        fmt::format("topology = '{}': has {} ranks, each a process; expected --ranks "
+                    "N for more than {}",
+                    job.scenario.topology.name(), ranks, kMostRanksUnasked));
+  }
+  require_memory(job);
+  open_outputs(options.output);  // rank 0 opens them again
+  return hw::launch_local_ranks(ranks, options.words);
+}
+
+}  // namespace
+
+int run_run(const RunOptions& options) {
+  const std::optional<hw::Launch> launch = hw::read_launch_environment();
+  if (!launch) return run_alone(options);
+  run_rank(options, *launch);
+  return 0;
+}
+
+}  // namespace hoccl::cli

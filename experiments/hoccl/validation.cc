@@ -1,0 +1,119 @@
+#include "experiments/hoccl/validation.h"
+
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "engine/base/check.h"
+
+namespace hoccl::cli {
+
+using engine::microseconds;
+using engine::RunResult;
+using engine::Seconds;
+
+namespace {
+
+std::optional<Seconds> mean(const std::optional<engine::LegTimes>& legs, std::size_t leg) {
+  if (!legs || (*legs)[leg].count == 0) return std::nullopt;
+  return (*legs)[leg].busy / static_cast<double>((*legs)[leg].count);
+}
+
+std::optional<double> microseconds_of(const std::optional<Seconds>& time) {
+  if (!time) return std::nullopt;
+  return microseconds(*time);
+}
+
+std::optional<double> fastest(const Comparison& row) {
+  if (!row.rounds) return std::nullopt;
+  return microseconds(row.rounds->fastest);
+}
+
+std::optional<double> slowest(const Comparison& row) {
+  if (!row.rounds) return std::nullopt;
+  return microseconds(row.rounds->slowest);
+}
+
+int operations(const Comparison& row) {
+  return row.rounds ? row.rounds->count * row.rounds->iterations : 1;
+}
+
+std::string link_note(const hw::HwOptions& hardware) {
+  if (hardware.link == hw::LinkKind::kLoopbackMap) {
+    return "the simulated wire is a map wire, too: nothing moves on it";
+  }
+  if (!hardware.link_rate) {
+    return "the simulated NICs have the topology's rate, this host's wire has none of its own: "
+           "give "
+           "--link-rate to compare the wire";
+  }
+  return fmt::format("the simulated NICs have this link's rate ({}) and delay ({})",
+                     to_string(*hardware.link_rate), engine::to_string(hardware.link_delay));
+}
+
+}  // namespace
+
+std::optional<double> Comparison::error_pct() const {
+  if (!simulated || !measured) return std::nullopt;
+  return 100.0 * ((*simulated - *measured) / *measured);
+}
+
+std::vector<Comparison> compare(std::span<const RunResult> simulated,
+                                std::span<const RunResult> measured) {
+  HOCCL_CHECK(simulated.size() == measured.size(), "{} sizes simulated, {} measured",
+              simulated.size(), measured.size());
+  std::vector<Comparison> rows;
+  for (std::size_t i = 0; i < simulated.size(); ++i) {
+    const RunResult& ours = simulated[i];
+    const RunResult& theirs = measured[i];
+    rows.push_back({ours.size, "all", ours.time, theirs.time, theirs.rounds});
+    for (std::size_t leg = 0; leg < engine::kLegNames.size(); ++leg) {
+      Comparison row{ours.size, engine::kLegNames[leg], mean(ours.legs, leg),
+                     mean(theirs.legs, leg), std::nullopt};
+      if (row.simulated || row.measured) rows.push_back(row);
+    }
+  }
+  return rows;
+}
+
+std::string comparison_table(const ComparisonHead& head, std::span<const Comparison> rows) {
+  std::string text = fmt::format(
+      "# {}\n"
+      "# measured: {}\n"
+      "#   on {}×{}: {}\n"
+      "# simulated: topology {}, network {}, calibration {}\n"
+      "#   {}\n"
+      "# The copy legs of this host are compared with the named calibration of a GPU, which is not "
+      "this host's:\n"
+      "# only the wire is expected to agree. Legs: engine time per leg, of one traced operation.\n"
+      "#{:>11} {:<9} {:>13} {:>13} {:>11} {:>11} {:>9} {:>5}\n",
+      head.command, head.measured_command, to_string(head.hardware.copy),
+      to_string(head.hardware.link), head.host, head.topology, head.network, head.calibration,
+      link_note(head.hardware), "size(B)", "part", "simulated(us)", "measured(us)", "min(us)",
+      "max(us)", "error(%)", "n");
+  const auto cell = [](const std::optional<double>& value, int width) {
+    return value ? fmt::format("{:>{}.2f}", *value, width) : fmt::format("{:>{}}", "-", width);
+  };
+  for (const Comparison& row : rows) {
+    text += fmt::format("{:>12} {:<9} {} {} {} {} {} {:>5}\n", row.size.count(), row.part,
+                        cell(microseconds_of(row.simulated), 13),
+                        cell(microseconds_of(row.measured), 13), cell(fastest(row), 11),
+                        cell(slowest(row), 11), cell(row.error_pct(), 9), operations(row));
+  }
+  return text;
+}
+
+void write_comparison_csv(std::ostream& stream, std::span<const Comparison> rows) {
+  const auto cell = [](const std::optional<double>& value) {
+    return value ? fmt::format("{:.6f}", *value) : std::string();
+  };
+  stream << "size_bytes,part,simulated_us,measured_us,min_us,max_us,error_pct,n\n";
+  for (const Comparison& row : rows) {
+    stream << fmt::format("{},{},{},{},{},{},{},{}\n", row.size.count(), row.part,
+                          cell(microseconds_of(row.simulated)), cell(microseconds_of(row.measured)),
+                          cell(fastest(row)), cell(slowest(row)), cell(row.error_pct()),
+                          operations(row));
+  }
+}
+
+}  // namespace hoccl::cli

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <iosfwd>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/run_result.h"
+#include "hw/fabric/hw_options.h"
+
+namespace hoccl::cli {
+
+/// The whole operation of one size, or one kind of leg of it: simulated beside measured.
+struct Comparison {
+  engine::Bytes size;
+  std::string_view part;  ///< "all", or of engine::kLegNames: engine time per leg of one operation
+  std::optional<engine::Seconds> simulated;  ///< nothing where there is no such leg
+  std::optional<engine::Seconds> measured;
+  std::optional<engine::Rounds> rounds;  ///< of "all"
+
+  /// In percent of the measured time.
+  [[nodiscard]] std::optional<double> error_pct() const;
+};
+
+/// Both in the same order of sizes.
+std::vector<Comparison> compare(std::span<const engine::RunResult> simulated,
+                                std::span<const engine::RunResult> measured);
+
+struct ComparisonHead {
+  std::string command;
+  std::string measured_command;
+  std::string host;
+  hw::HwOptions hardware;
+  std::string topology;
+  std::string network;
+  std::string calibration;
+};
+std::string comparison_table(const ComparisonHead& head, std::span<const Comparison> rows);
+void write_comparison_csv(std::ostream& stream, std::span<const Comparison> rows);
+
+}  // namespace hoccl::cli

@@ -1,0 +1,182 @@
+#include "experiments/hoccl/verb_options.h"
+
+#include <limits>
+#include <utility>
+
+#include "experiments/hoccl/option_reader.h"
+
+namespace hoccl::cli {
+namespace {
+
+constexpr int kAny = std::numeric_limits<int>::max();
+constexpr int kMaxSlots = 4096;
+constexpr int kMaxInFlight = 1024;
+constexpr int kMaxJobs = 256;
+constexpr int kMaxRepetitions = 1000000;
+
+/// Options that another option excludes.
+using Choices = std::vector<CLI::Option*>;
+
+void exclude(CLI::Option* option, const Choices& choices) {
+  for (CLI::Option* choice : choices) option->excludes(choice);
+}
+
+Choices add_machine_options(CLI::App& app, PatternOptions& values) {
+  OptionReader options(app);
+  options.text("--topology", values.topology,
+               "h800-<nodes>x<gpus>, h200-<nodes>x<gpus>, h200-1x1, gb200-nvl72 or a .toml file; "
+               "default: h800-2x8, or the one a saved schedule names");
+  return {options.integer(
+      "--ranks", values.ranks, 1, kAny,
+      "use the first places, spread evenly over the nodes; default: one rank per GPU")};
+}
+
+/// Returns those that choose what is moved: a plan file excludes them.
+Choices add_pattern_options(CLI::App& app, PatternOptions& values) {
+  Choices choices = add_machine_options(app, values);
+  OptionReader options(app);
+  choices.push_back(
+      options.text("--pattern", values.pattern, "sendrecv (one pair), sendrecv-ring or ppchain"));
+  choices.push_back(options.integer("--from", values.from, 0, kAny, "sendrecv: source rank"));
+  choices.push_back(options.integer("--to", values.to, 0, kAny, "sendrecv: target rank"));
+  choices.push_back(
+      options.integer("--rails", values.rails, 1, kAny, "NIC pairs that carry one message"));
+  choices.push_back(options.size("--chunk", values.chunk, "unit of pipelining"));
+  choices.push_back(options.text("--forwarding", values.forwarding,
+                                 "symmetric: the paper's pairing, NIC of GPU x xor 1"));
+  return choices;
+}
+
+Choices add_pipeline_options(CLI::App& app, WorkOptions& values) {
+  OptionReader options(app);
+  engine::PipelineOptions& pipeline = values.pipeline;
+  return {
+      options.integer("--slots", values.slots, 1, kMaxSlots,
+                      "send slots, and receive slots, of every staging place"),
+      options.integer("--qps", pipeline.queue_pairs, 1, kMaxInFlight,
+                      "queue pairs per pair of NICs"),
+      options.integer("--nic-depth", pipeline.nic_depth, 1, kMaxInFlight,
+                      "writes in flight per sending NIC"),
+      options.integer("--streams", pipeline.streams, 1, kMaxInFlight,
+                      "copy streams per engine class"),
+      options.integer("--quantum", pipeline.quantum, 1, kMaxInFlight,
+                      "copies ahead of each copy engine"),
+      options.integer("--batch", pipeline.batch, 0, kMaxInFlight,
+                      "copies handed over at once; 0: what is ready, 1: the paper's reading"),
+      options.time("--timeout", pipeline.timeout,
+                   "an operation without progress for so long fails"),
+  };
+}
+
+/// Returns all of them.
+Choices add_work_options(CLI::App& app, WorkOptions& values) {
+  Choices choices = add_pattern_options(app, values.pattern);
+  OptionReader options(app);
+  choices.push_back(options.size("-b,--begin", values.begin, "smallest size"));
+  choices.push_back(options.size("-e,--end", values.end, "largest size"));
+  choices.push_back(options.integer("-f,--factor", values.factor, 2, 1 << 20, "size step"));
+  CLI::Option* plan =
+      options.file("--plan", values.plan_file, "run a saved schedule, which fixes the size");
+  exclude(plan, choices);
+  choices.push_back(plan);
+  for (CLI::Option* option : add_pipeline_options(app, values)) choices.push_back(option);
+  return choices;
+}
+
+void add_model_options(CLI::App& app, ModelOptions& values) {
+  OptionReader options(app);
+  options.text("--network", values.network, "fluid or cm02");
+  options.text("--calibration", values.calibration,
+               "h800, h200, gb200 or a .toml file; default: the topology's");
+  options.list("--set", values.assignments, "key=value: replaces one calibration constant");
+  options.integer("--jobs", values.jobs, 1, kMaxJobs, "sizes simulated at a time");
+}
+
+CLI::Option* add_seed_option(CLI::App& app, std::uint64_t& seed, const std::string& help) {
+  return OptionReader(app).integer<std::uint64_t>("--seed", seed, 0,
+                                                  std::numeric_limits<std::uint64_t>::max(), help);
+}
+
+/// Returns all of them.
+Choices add_measure_options(CLI::App& app, MeasureOptions& values) {
+  OptionReader options(app);
+  return {
+      options.text("--copy", values.copy, "what copies: host (threads with memcpy)"),
+      options.text("--link", values.link,
+                   "loopback (a thread plays the NIC) or loopback-map (slots change owner)"),
+      options.rate("--link-rate", values.link_rate,
+                   "loopback: of each NIC; default: as fast as it is copied"),
+      options.time("--link-delay", values.link_delay, "loopback: from the last byte to arrival"),
+      add_seed_option(app, values.seed, "of the bytes that --check sends"),
+      options.integer("--warmup", values.warmup, 0, kMaxRepetitions,
+                      "operations first; the very first one exports and imports buffers"),
+      options.integer("--iterations", values.iterations, 1, kMaxRepetitions,
+                      "operations per round; default: 20, fewer where a size would take more than "
+                      "about a second"),
+      options.integer("--rounds", values.rounds, 1, 1000,
+                      "batches of iterations; the time is their median"),
+      options.flag("--check", values.check, "verify every received byte of one more operation"),
+  };
+}
+
+void add_table_files(CLI::App& app, OutputOptions& values) {
+  OptionReader options(app);
+  options.file("--csv", values.csv_file, "write the table as CSV");
+  options.file("--json", values.json_file, "write the table as JSON");
+  options.file("--trace", values.trace_file,
+               "write the timeline of one size, for ui.perfetto.dev (.csv: as CSV)");
+}
+
+}  // namespace
+
+void add_plan_options(CLI::App& app, PlanOptions& values) {
+  Choices choices = add_pattern_options(app, values.pattern);
+  OptionReader options(app);
+  choices.push_back(options.size("-b,--begin", values.size, "message size"));
+  choices.push_back(options.file("--json", values.json_file, "save the schedule"));
+  exclude(options.file("--load", values.load_file, "verify and show a saved schedule instead"),
+          choices);
+}
+
+void add_sim_options(CLI::App& app, SimOptions& values) {
+  OptionReader options(app);
+  options.text("--system", values.system, "hoccl or nccl:<k>sm");
+  add_work_options(app, values.work);
+  options.on_off("--pipelining", values.pipelining,
+                 "off: the next chunk is posted when the previous one is complete end to end");
+  add_model_options(app, values.model);
+  add_seed_option(app, values.seed,
+                  "recorded with the results; the simulator draws no random numbers yet");
+  options.integer("--warmup", values.warmup, 0, kMaxRepetitions,
+                  "iterations first; the very first one exports and imports buffers");
+  options.integer("--iterations", values.iterations, 1, kMaxRepetitions,
+                  "measured iterations (mean)");
+  add_table_files(app, values.output);
+  options.flag("--print-calibration", values.print_calibration,
+               "show every constant with its source, and stop");
+}
+
+void add_run_options(CLI::App& app, RunOptions& values) {
+  add_work_options(app, values.work);
+  add_measure_options(app, values.measure);
+  add_table_files(app, values.output);
+}
+
+void add_validate_options(CLI::App& app, ValidateOptions& values) {
+  Choices measuring = add_work_options(app, values.work);
+  for (CLI::Option* option : add_measure_options(app, values.measure)) measuring.push_back(option);
+  OptionReader options(app);
+  exclude(options.file("--measured", values.measured_file,
+                       "compare with what `hoccl run --json FILE` recorded, here or elsewhere"),
+          measuring);
+  add_model_options(app, values.model);
+  options.file("--csv", values.csv_file, "write the table as CSV");
+}
+
+void add_doctor_options(CLI::App& app, DoctorOptions& values) {
+  add_machine_options(app, values.pattern);
+  OptionReader(app).integer("--slots", values.slots, 1, kMaxSlots,
+                            "send slots, and receive slots, of every staging place");
+}
+
+}  // namespace hoccl::cli

@@ -1,0 +1,120 @@
+"""`hoccl validate`: simulated and measured side by side, here and from a file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import unittest
+from typing import Any
+
+from program import ProgramTest
+
+WORK = ("--topology", "h800-2x2", "--to", "2", "-b", "2MiB", "-e", "4MiB", "--chunk", "1MiB",
+        "--link-rate", "0.2GB/s", "--iterations", "1", "--rounds", "3")
+
+# Each case: path of the changed entry (None as value: removed), and what the line must hold.
+CASES: list[tuple[list[str | int], Any, list[str]]] = [
+    (["schema"], 2, ["schema", "2", "expected"]),
+    (["kind"], "simulated", ["kind", "simulated", "expected"]),
+    (["host"], None, ["host", "missing", "expected a text"]),
+    (["parameters"], None, ["parameters", "missing", "expected an object"]),
+    (["parameters", "topology"], "elsewhere", ["topology", "elsewhere", "expected"]),
+    (["parameters", "ranks"], 17, ["17", "expected"]),
+    (["parameters", "to"], 4, ["target", "4", "expected"]),
+    (["parameters", "chunk_bytes"], 0, ["parameters.chunk_bytes", "0", "expected"]),
+    (["parameters", "colour"], "red", ["parameters.colour", "expected no such key"]),
+    (["parameters", "pipeline", "streams"], "4", ["pipeline.streams", "expected a whole number"]),
+    (["parameters", "hardware", "link"], "string", ["link", "string", "expected"]),
+    (["parameters", "hardware", "link_rate"], "fast", ["link_rate", "fast", "expected"]),
+    (["results"], [], ["results", "expected at least one size"]),
+    (["results", 0, "time_us"], 0, ["results[0].time_us", "expected a time above zero"]),
+    (["results", 1, "size_bytes"], "4MiB", ["results[1].size_bytes", "4MiB", "expected"]),
+    (["results", 1, "legs"], None, ["results[1].legs", "missing", "expected an object"]),
+    (["results", 0, "legs", "wire", "count"], 0, ["results[0].legs.wire.count", "expected"]),
+    (["results", 0, "legs", "walk"], {}, ["results[0].legs.walk", "expected no such key"]),
+]
+
+
+class Validate(ProgramTest):
+    def rows(self, *arguments: str) -> dict[tuple[int, str], dict[str, str]]:
+        self.succeed("validate", *arguments, "--csv", "rows.csv")
+        rows = csv.DictReader(io.StringIO(self.read("rows.csv")))
+        return {(int(row["size_bytes"]), row["part"]): row for row in rows}
+
+    def test_measures_and_simulates_the_same(self) -> None:
+        rows = self.rows(*WORK)
+        for size in (2 << 20, 4 << 20):
+            for part in ("all", "stage_in", "wire", "deliver"):
+                row = rows[size, part]
+                simulated, measured = float(row["simulated_us"]), float(row["measured_us"])
+                error = (simulated - measured) / measured * 100
+                self.assertAlmostEqual(float(row["error_pct"]), error, places=3)
+            # Both wires move one chunk of 1 MiB at 0.2 GB/s, and no faster.
+            chunk_us = (1 << 20) / 0.2e3
+            self.assertAlmostEqual(float(rows[size, "wire"]["simulated_us"]) / chunk_us, 1.0, 2)
+            self.assertGreaterEqual(float(rows[size, "wire"]["measured_us"]), 0.999 * chunk_us)
+        self.assertEqual(len(rows), 8)
+
+    def test_table_says_what_is_compared_with_what(self) -> None:
+        text = self.succeed("validate", *WORK)
+        for words in ("# measured: hoccl run", "host×loopback", "# simulated:", "H800",
+                      "only the wire is expected to agree"):
+            self.assertIn(words, text)
+
+    def test_recorded_run_is_compared_offline(self) -> None:
+        self.succeed("run", *WORK, "--json", "run.json")
+        rows = self.rows("--measured", "run.json")
+        recorded = json.loads(self.read("run.json"))["results"]
+        for result in recorded:
+            row = rows[result["size_bytes"], "all"]
+            self.assertAlmostEqual(float(row["measured_us"]), result["time_us"], places=3)
+        # A simulation repeats itself.
+        self.assertEqual(rows, self.rows("--measured", "run.json"))
+        changed = self.rows("--measured", "run.json", "--set", "queue_pair.message_overhead=1ms")
+        size = recorded[0]["size_bytes"]
+        self.assertGreater(float(changed[size, "all"]["simulated_us"]),
+                           float(rows[size, "all"]["simulated_us"]) + 500)
+
+    def test_recorded_plan_travels_with_the_run(self) -> None:
+        self.succeed("plan", "--topology", "h800-2x2", "--to", "2", "-b", "2MiB", "--json", "p.json")
+        self.succeed("run", "--plan", "p.json", "--rounds", "1", "--json", "run.json")
+        (self.folder / "p.json").unlink()
+        self.assertIn((2 << 20, "wire"), self.rows("--measured", "run.json"))
+
+    def test_wire_that_moves_nothing_is_compared_with_one(self) -> None:
+        rows = self.rows("--topology", "h800-2x2", "--to", "2", "-b", "1MiB", "-e", "1MiB",
+                         "--link", "loopback-map", "--rounds", "1")
+        self.assertIn((1 << 20, "deliver"), rows)
+
+    def test_measurement_that_fails_ends_it(self) -> None:
+        outcome = self.run_program("validate", *WORK, "--timeout", "1ns", "--csv", "rows.csv")
+        self.assertEqual((outcome.returncode, outcome.stdout), (1, ""))
+        self.assertIn("timeout", outcome.stderr)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_bad_files_are_refused(self) -> None:
+        self.succeed("run", *WORK, "--json", "run.json")
+        good = self.read("run.json")
+        for path, value, words in CASES:
+            with self.subTest(path=path, value=value):
+                bad = json.loads(good)
+                place = bad
+                for step in path[:-1]:
+                    place = place[step]
+                if value is None:
+                    del place[path[-1]]
+                else:
+                    place[path[-1]] = value
+                self.write("bad.json", json.dumps(bad))
+                self.expect_refused(["validate", "--measured", "bad.json"], words)
+        for name, text in {"cut short": good[: len(good) // 2], "empty": "", "CSV": "a,b\n1,2\n",
+                           "list": "[]", "trailing": good + "}"}.items():
+            with self.subTest(name):
+                self.write("bad.json", text)
+                self.expect_refused(["validate", "--measured", "bad.json"],
+                                    ["bad.json", "expected"])
+
+
+if __name__ == "__main__":
+    unittest.main()
