@@ -131,9 +131,7 @@ void P2pExecutor::ready(Rank target, const ReadyMessage& message) {
     if (has_ended(message.operation)) {
       // Well, and without this target's Ready: our message was empty.
       if (message.message_size_bytes == 0) return;
-      Status status = status_of(message.operation, Cause::kSizeMismatch, target);
-      send_failed(target, status, {});
-      send_stopped(message.operation, target);
+      refuse_size(message.operation, target);
       return;
     }
     early_readies_[message.operation].emplace_back(target, message);
@@ -144,12 +142,20 @@ void P2pExecutor::ready(Rank target, const ReadyMessage& message) {
   }
 }
 
+/// Tells a target that waits for more than our empty message that nothing will come.
+void P2pExecutor::refuse_size(const OperationId& id, Rank target) {
+  send_failed(target, status_of(id, Cause::kSizeMismatch, target), {});
+  send_stopped(id, target);
+}
+
 /// Admission: only when all targets of a flow are ready may its chunks take slots or cross the
 /// network.
 void P2pExecutor::admit(OperationState& state, Rank target, const ReadyMessage& message) {
   if (state.failed) return;
   progress(state);
   if (message.message_size_bytes != state.operation.plan->message_size.count()) {
+    // An empty message of ours has no flow by which fail() would find the target.
+    if (state.sources.empty()) refuse_size(state.operation.id, target);
     fail_at(state, Cause::kSizeMismatch, target, port_.rank());
     return;
   }

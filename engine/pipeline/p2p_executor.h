@@ -90,6 +90,7 @@ class P2pExecutor {
   [[nodiscard]] bool has_ended(const OperationId& id) const;
   void build_flows(OperationState& state);
   void admit(OperationState& state, Rank target, const ReadyMessage& message);
+  void refuse_size(const OperationId& id, Rank target);
   void request_lease(SourceFlow& flow);
   void queue_candidate(SourceFlow& flow);
   void queue_delivery(OperationState& state, const Descriptor& descriptor);
