@@ -153,6 +153,7 @@ void check_arrived(FieldCheck& fields, const Arrived& arrival) {
   const Topology& topology = fields.topology();
   const Descriptor& descriptor = arrival.descriptor;
   fields.check_nics(arrival.remote_nic, arrival.local_nic);
+  fields.check_host("send NIC", arrival.remote_nic, fields.sender());
   fields.check_host("receive NIC", arrival.local_nic, fields.receiver());
   fields.check_chunk(descriptor, MessageKind::kStaged);
   fields.check_receive_slot(slot_of(descriptor), fields.receiver());
@@ -205,10 +206,9 @@ std::string wrong_with(const Message& message, Rank sender, Rank receiver, const
   return fields.found();
 }
 
-std::string wrong_with(const Arrived& arrival, Rank receiver, const Topology& topology,
+std::string wrong_with(const Arrived& arrival, Rank sender, Rank receiver, const Topology& topology,
                        const SlotSupply& slots) {
-  // Which rank sent it follows from its NIC.
-  FieldCheck fields("arrival", receiver, receiver, topology, slots);
+  FieldCheck fields("arrival", sender, receiver, topology, slots);
   if (fields.ok()) check_arrived(fields, arrival);
   return fields.found();
 }

@@ -18,8 +18,9 @@ namespace hoccl::engine {
 std::string wrong_with(const Message& message, Rank sender, Rank receiver, const Topology& topology,
                        const SlotSupply& slots);
 
-/// The same for a chunk that a remote NIC has written into a receive slot of `receiver`.
-std::string wrong_with(const Arrived& arrival, Rank receiver, const Topology& topology,
+/// The same for a chunk that a NIC of a place that `sender` hosts has written into a receive slot
+/// of `receiver`.
+std::string wrong_with(const Arrived& arrival, Rank sender, Rank receiver, const Topology& topology,
                        const SlotSupply& slots);
 
 }  // namespace hoccl::engine

@@ -1,6 +1,7 @@
 // The part of P2pExecutor that feeds the copy engines.
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/base/check.h"
 #include "engine/pipeline/p2p_executor.h"
@@ -58,7 +59,11 @@ bool P2pExecutor::post_next(CopyClass copy_class) {
   constexpr FlowClass kBackground = FlowClass::kBackground;
   const std::optional<Seconds> deadline = background_deadline(copy_class);
   if (deadline && *deadline <= port_.now()) {
-    return post_waiting_delivery(copy_class, kBackground) ||
+    // In turns, or deliveries that keep coming would hold back our own chunks for ever.
+    bool& chunk_first = chunk_first_[static_cast<std::size_t>(copy_class)];
+    const bool chunk_came_first = std::exchange(chunk_first, !chunk_first);
+    return (chunk_came_first && post_waiting_chunk(copy_class, kBackground)) ||
+           post_waiting_delivery(copy_class, kBackground) ||
            post_waiting_chunk(copy_class, kBackground);
   }
   const bool background_allowed = !foreground_active_;

@@ -29,11 +29,13 @@ void P2pExecutor::end_overdue(Seconds now) {
     if (!state->started && !state->failed) continue;
     if (state->last_progress + options_.timeout <= now) overdue.push_back(id);
   }
+  std::vector<OperationId> stalled = overdue;
+  std::erase_if(stalled, [this](const OperationId& id) { return find(id)->failed; });
+  if (!stalled.empty()) observers_.stalled(stalled);
   for (const OperationId& id : overdue) {
     OperationState* state = find(id);
     if (state == nullptr) continue;
     if (!state->failed) {
-      observers_.stalled(id);
       fail_at(*state, Cause::kTimeout, Rank::none(), port_.rank());
       continue;
     }

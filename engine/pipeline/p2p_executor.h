@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -23,7 +24,8 @@ class P2pExecutor {
  public:
   struct Observers {
     std::function<void(const OperationId&, const Status&)> ended;
-    std::function<void(const OperationId&)> stalled;  ///< ran into the timeout, will be ended next
+    /// Ran into the timeout, will be ended next.
+    std::function<void(std::span<const OperationId>)> stalled;
   };
 
   P2pExecutor(Port& port, const PipelineOptions& options, Observers observers);
@@ -168,6 +170,8 @@ class P2pExecutor {
   bool foreground_active_ = false;
   /// Since when background copies wait for an engine without one of them being posted.
   std::array<std::optional<Seconds>, kCopyClassCount> held_since_;
+  /// Whose turn it is when the patience of background ends.
+  std::array<bool, kCopyClassCount> chunk_first_{};
 };
 
 }  // namespace hoccl::engine

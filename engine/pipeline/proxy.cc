@@ -4,6 +4,7 @@
 
 #include <array>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "engine/base/check.h"
@@ -25,7 +26,7 @@ struct Proxy::Impl {
         executor(p, options,
                  {.ended = [this](const OperationId& id,
                                   const Status& status) { streams.operation_ended(id, status); },
-                  .stalled = [this](const OperationId& id) { report_stall(id); }}),
+                  .stalled = [this](std::span<const OperationId> ids) { report_stall(ids); }}),
         send_stager(p, options),
         receive_stager(p) {}
 
@@ -58,7 +59,7 @@ struct Proxy::Impl {
   void run(const AbortCommunicator& abort) { executor.abort(abort.communicator); }
 
   void dispatch(Rank source, const Message& message);
-  void report_stall(const OperationId& id) const;
+  void report_stall(std::span<const OperationId> ids) const;
   [[nodiscard]] std::string describe() const;
 
   Port& port;
@@ -112,10 +113,10 @@ void Proxy::Impl::dispatch(Rank source, const Message& message) {
               source);
 }
 
-void Proxy::Impl::report_stall(const OperationId& id) const {
+void Proxy::Impl::report_stall(std::span<const OperationId> ids) const {
   if (!on_stall) return;
-  on_stall(fmt::format("operation {} made no progress for {} s\n{}", id, options.timeout.count(),
-                       describe()));
+  on_stall(fmt::format("operation{} {} made no progress for {} s\n{}", ids.size() == 1 ? "" : "s",
+                       fmt::join(ids, ", "), options.timeout.count(), describe()));
 }
 
 std::string Proxy::Impl::describe() const {

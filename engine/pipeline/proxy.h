@@ -16,8 +16,8 @@ namespace hoccl::engine {
 /// waits.
 class Proxy {
  public:
-  /// Told, once per operation that runs into the timeout and before it is ended, what describe()
-  /// says then, after a line that names the operation.
+  /// Told when operations run into the timeout, before they are ended, what describe() says then,
+  /// after a line that names them.
   using OnStall = std::function<void(const std::string& dump)>;
 
   Proxy(Port& port, const PipelineOptions& options, OnStall on_stall = {});

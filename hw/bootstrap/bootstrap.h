@@ -1,5 +1,7 @@
 #pragma once
 
+#include <poll.h>
+
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,8 +14,10 @@
 namespace hoccl::hw {
 
 struct BootstrapOptions {
-  /// For all ranks to appear, and for every later exchange.
+  /// For all ranks to appear.
   engine::Seconds timeout{60.0};
+  /// For all ranks to come to an exchange. One that has ended is noticed at once.
+  engine::Seconds exchange_timeout{60.0};
   /// For one stranger to say who it is, before its connection is closed.
   engine::Seconds hello_timeout{5.0};
 };
@@ -40,6 +44,15 @@ class Bootstrap {
   /// naming the rank when one is lost or late. One thread at a time.
   virtual std::vector<std::string> all_gather(std::string_view blob) = 0;
   void barrier() { all_gather({}); }
+
+  // Between two exchanges, for a rank that waits for others by another way and should not wait in
+  // vain for one that is lost. Nobody may leave before the second exchange.
+
+  /// What poll() must watch for.
+  virtual void add_to(std::vector<pollfd>& watched) const = 0;
+  /// Throws what the next all_gather() would throw when it is known by now that a rank is lost.
+  /// Waits for nobody.
+  virtual void require_nobody_lost() = 0;
 };
 
 /// Collective: throws BootstrapError on every rank, naming the first rank whose `text` differs from

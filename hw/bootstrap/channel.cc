@@ -57,6 +57,7 @@ std::optional<std::string> Channel::read() {
     if (count < 0 && errno == EAGAIN) return std::nullopt;
     if (count <= 0) {
       fault_ = "was lost";
+      lost_ = true;
     } else {
       reader_.append({portion.data(), static_cast<std::size_t>(count)});
     }

@@ -26,6 +26,8 @@ class Channel {
   std::optional<std::string> read();
   /// "was lost", "sent a forged frame", ...; empty while the connection works.
   [[nodiscard]] const std::string& fault() const { return fault_; }
+  /// Whether that fault is no more than the connection's end.
+  [[nodiscard]] bool lost() const { return lost_; }
 
   /// What poll() must watch for.
   [[nodiscard]] pollfd watched() const;
@@ -36,6 +38,7 @@ class Channel {
   FrameReader reader_;
   std::string outgoing_;
   std::string fault_;
+  bool lost_ = false;
 };
 
 }  // namespace hoccl::hw

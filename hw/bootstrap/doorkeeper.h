@@ -43,6 +43,8 @@ class Doorkeeper {
   std::vector<Guest> serve();
   /// In rank order.
   [[nodiscard]] std::vector<engine::Rank> missing() const;
+  /// Of a guest that has gone: it may come again.
+  void forget(engine::Rank rank) { present_[rank.index()] = false; }
 
  private:
   struct Stranger {

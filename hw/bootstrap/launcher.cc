@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,8 +14,8 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
-#include <filesystem>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "engine/base/check.h"
@@ -68,6 +69,17 @@ class HeldSignals {
   sigset_t before_;
   struct sigaction child_before_ {};
 };
+
+/// To stderr, with calls that are safe after fork() only.
+void write_line(std::string_view first, std::string_view second) {
+  const std::array<std::string_view, 3> texts = {first, second, "\n"};
+  std::array<iovec, 3> parts;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    parts[i] = {.iov_base = const_cast<char*>(texts[i].data()), .iov_len = texts[i].size()};
+  }
+  [[maybe_unused]] const ssize_t written =
+      ::writev(STDERR_FILENO, parts.data(), static_cast<int>(parts.size()));
+}
 
 /// What execve() wants, made before fork(): a child of fork() should not allocate.
 class StringList {
@@ -123,8 +135,9 @@ class Children {
   Children(const Children&) = delete;
   Children& operator=(const Children&) = delete;
 
-  void start(const std::string& program, const StringList& arguments, const StringList& environment,
-             int inherited_socket) {
+  void start(const StringList& arguments, const StringList& environment, int inherited_socket) {
+    const std::string failure =
+        fmt::format("hoccl: rank {} cannot be started: ", processes_.size());
     const pid_t parent = ::getpid();
     const pid_t process = ::fork();
     if (process < 0) throw SystemError(fmt::format("start rank {}", processes_.size()));
@@ -134,7 +147,9 @@ class Children {
       if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != parent) ::_exit(127);
       if (inherited_socket >= 0) ::fcntl(inherited_socket, F_SETFD, 0);
       signals_.release();
-      ::execve(program.c_str(), arguments.get(), environment.get());
+      // Not its path: another program may be there by now, or none.
+      ::execve("/proc/self/exe", arguments.get(), environment.get());
+      write_line(failure, ::strerrordesc_np(errno));
       ::_exit(127);
     }
     processes_.push_back(process);
@@ -238,8 +253,7 @@ class Vigil {
 int launch_local_ranks(int ranks, const std::vector<std::string>& arguments,
                        engine::Seconds end_time) {
   HOCCL_CHECK(ranks > 0, "{} ranks", ranks);
-  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
-  std::vector<std::string> with_name = {program};
+  std::vector<std::string> with_name = {program_invocation_name};
   with_name.insert(with_name.end(), arguments.begin(), arguments.end());
   const StringList argument_list(std::move(with_name));
 
@@ -247,7 +261,7 @@ int launch_local_ranks(int ranks, const std::vector<std::string>& arguments,
   const HeldSignals signals;
   Children children(signals);
   for (int rank = 0; rank < ranks; ++rank) {
-    children.start(program, argument_list, StringList(job.of(rank)),
+    children.start(argument_list, StringList(job.of(rank)),
                    rank == 0 ? job.listener.socket.get() : -1);
     if (rank == 0) job.listener.socket.reset();
   }

@@ -38,7 +38,7 @@ std::unique_ptr<Bootstrap> Bootstrap::connect(const Launch& launch,
 
 std::vector<std::string> Star::all_gather(std::string_view blob) {
   HOCCL_CHECK(blob.size() <= kMaxBlob, "a blob of {} bytes", blob.size());
-  return checked_exchange(blob, Deadline(options_.timeout));
+  return checked_exchange(blob, Deadline(options_.exchange_timeout));
 }
 
 void Star::learn_hosts(const Deadline& deadline) {
@@ -50,8 +50,17 @@ void Star::learn_hosts(const Deadline& deadline) {
 }
 
 std::vector<std::string> Star::checked_exchange(std::string_view blob, const Deadline& deadline) {
-  if (!failure_.empty()) throw BootstrapError(failure_);
+  require_no_failure();
   return exchange(blob, deadline);
+}
+
+void Star::require_nobody_lost() {
+  require_no_failure();
+  look_for_losses();
+}
+
+void Star::require_no_failure() const {
+  if (!failure_.empty()) throw BootstrapError(failure_);
 }
 
 void Star::fail(const std::string& why) {
@@ -69,21 +78,35 @@ std::vector<std::string> StarPoint::exchange(std::string_view blob, const Deadli
   while (true) {
     channel_.write();
     while (blobs.size() < static_cast<std::size_t>(size())) {
-      const auto frame = channel_.read();
-      if (!frame) break;
-      const StarMessageReading message = read_star_message(*frame);
-      if (message.kind == StarMessage::kFailure) fail(std::string(message.text));
-      if (message.kind == StarMessage::kUnknown) fail("rank 0 sent an unknown message");
-      blobs.emplace_back(message.text);
+      auto next = hear();
+      if (!next) break;
+      blobs.push_back(std::move(*next));
     }
     if (blobs.size() == static_cast<std::size_t>(size())) return blobs;
-    if (!channel_.fault().empty()) fail("rank 0 " + channel_.fault());
     if (end.passed()) {
-      fail(fmt::format("rank 0 did not answer within {} s", options().timeout.count()));
+      fail(fmt::format("rank 0 did not answer within {} s", options().exchange_timeout.count()));
     }
     pollfd watched = channel_.watched();
     ::poll(&watched, 1, end.poll_milliseconds());
   }
+}
+
+std::optional<std::string> StarPoint::hear() {
+  const auto frame = channel_.read();
+  if (!channel_.fault().empty()) fail("rank 0 " + channel_.fault());
+  if (!frame) return std::nullopt;
+  const StarMessageReading message = read_star_message(*frame);
+  if (message.kind == StarMessage::kFailure) fail(std::string(message.text));
+  if (message.kind == StarMessage::kUnknown) fail("rank 0 sent an unknown message");
+  return std::string(message.text);
+}
+
+void StarPoint::add_to(std::vector<pollfd>& watched) const {
+  watched.push_back(channel_.watched());
+}
+
+void StarPoint::look_for_losses() {
+  if (hear()) fail("rank 0 spoke out of turn");
 }
 
 void require_agreement(Bootstrap& bootstrap, const std::string& what, const std::string& text) {

@@ -45,22 +45,47 @@ StarCentre::StarCentre(const Launch& launch, const BootstrapOptions& options,
   const Introduction self{
       .rank = launch.rank, .job_size = launch.size, .program_version = program_version()};
   Doorkeeper doorkeeper(open_listener(launch), key, self, options.hello_timeout);
-  while (!doorkeeper.missing().empty()) {
-    std::vector<pollfd> watched;
-    doorkeeper.add_to(watched);
-    for (const Spoke& spoke : spokes_) watched.push_back(spoke.channel.watched());
-    const Deadline wake = std::min(deadline, doorkeeper.deadline().value_or(deadline));
-    ::poll(watched.data(), watched.size(), wake.poll_milliseconds());
+  while (true) {
     for (Doorkeeper::Guest& guest : doorkeeper.serve()) {
       spokes_.push_back({.rank = guest.rank,
                          .channel = Channel(std::move(guest.socket), guest.keys.to_client,
                                             guest.keys.to_server)});
     }
-    for (Spoke& spoke : spokes_) hear(spoke);
-    if (deadline.passed() && !doorkeeper.missing().empty()) {
-      give_up(late_ranks(doorkeeper.missing(), "appear", options.timeout));
+    hear_first_words(doorkeeper);
+    std::vector<engine::Rank> late = doorkeeper.missing();
+    for (const Spoke& spoke : spokes_) {
+      if (!spoke.blob) late.push_back(spoke.rank);
+    }
+    if (late.empty()) return;
+    if (deadline.passed()) give_up(late_ranks(std::move(late), "appear", options.timeout));
+    std::vector<pollfd> watched;
+    doorkeeper.add_to(watched);
+    add_to(watched);
+    const Deadline wake = std::min(deadline, doorkeeper.deadline().value_or(deadline));
+    ::poll(watched.data(), watched.size(), wake.poll_milliseconds());
+  }
+}
+
+void StarCentre::hear_first_words(Doorkeeper& doorkeeper) {
+  for (auto spoke = spokes_.begin(); spoke != spokes_.end();) {
+    take_word(*spoke);
+    // A rank whose time for one try was over when its hello was read: it comes again.
+    if (!spoke->blob && spoke->channel.lost()) {
+      doorkeeper.forget(spoke->rank);
+      spoke = spokes_.erase(spoke);
+    } else {
+      require_working(*spoke);
+      ++spoke;
     }
   }
+}
+
+void StarCentre::add_to(std::vector<pollfd>& watched) const {
+  for (const Spoke& spoke : spokes_) watched.push_back(spoke.channel.watched());
+}
+
+void StarCentre::look_for_losses() {
+  for (Spoke& spoke : spokes_) hear(spoke);
 }
 
 std::vector<std::string> StarCentre::exchange(std::string_view blob, const Deadline& deadline) {
@@ -84,7 +109,7 @@ void StarCentre::collect(const Deadline& deadline) {
     }
     if (missing.empty()) return;
     if (deadline.passed()) {
-      give_up(late_ranks(missing, "answer", options().timeout));
+      give_up(late_ranks(missing, "answer", options().exchange_timeout));
     }
     wait_for_spokes(deadline);
   }
@@ -103,7 +128,7 @@ void StarCentre::distribute(const std::vector<std::string>& blobs, const Deadlin
     if (deadline.passed()) {
       std::vector<engine::Rank> ranks;
       for (const Spoke* spoke : unfinished) ranks.push_back(spoke->rank);
-      give_up(late_ranks(std::move(ranks), "listen", options().timeout));
+      give_up(late_ranks(std::move(ranks), "listen", options().exchange_timeout));
     }
     std::vector<pollfd> watched;
     for (const Spoke* spoke : unfinished) watched.push_back(spoke->channel.watched());
@@ -123,11 +148,18 @@ bool StarCentre::send_blobs(Spoke& spoke, const std::vector<std::string>& blobs)
 }
 
 void StarCentre::hear(Spoke& spoke) {
+  take_word(spoke);
+  require_working(spoke);
+}
+
+void StarCentre::require_working(const Spoke& spoke) {
+  if (spoke.channel.fault().empty()) return;
+  give_up(fmt::format("rank {} {}", spoke.rank, spoke.channel.fault()));
+}
+
+void StarCentre::take_word(Spoke& spoke) {
   // A rank that already waits for the answer says nothing more: only its end can be heard.
   const auto frame = spoke.channel.read();
-  if (!spoke.channel.fault().empty()) {
-    give_up(fmt::format("rank {} {}", spoke.rank, spoke.channel.fault()));
-  }
   if (!frame) return;
   const StarMessageReading message = read_star_message(*frame);
   if (message.kind != StarMessage::kBlob || spoke.blob) {
@@ -138,7 +170,7 @@ void StarCentre::hear(Spoke& spoke) {
 
 void StarCentre::wait_for_spokes(const Deadline& deadline) {
   std::vector<pollfd> watched;
-  for (const Spoke& spoke : spokes_) watched.push_back(spoke.channel.watched());
+  add_to(watched);
   ::poll(watched.data(), watched.size(), deadline.poll_milliseconds());
 }
 

@@ -47,6 +47,8 @@ class Attempt {
     }
     return introduce(std::move(socket), reason);
   }
+  /// Whether rank 0 has refused this rank because it is there.
+  [[nodiscard]] bool is_duplicate() const { return is_duplicate_; }
 
  private:
   std::optional<Channel> introduce(FileDescriptor socket, std::string& reason) {
@@ -59,12 +61,12 @@ class Attempt {
         return std::nullopt;
       }
     }
-    if (visitor.state() == Visitor::State::kRefused) {
-      throw BootstrapError(
-          fmt::format("rank 0 refused rank {}: {}", launch_.rank, visitor.reason()));
-    }
-    if (visitor.state() == Visitor::State::kStranger) {
-      reason = visitor.reason();
+    reason = visitor.reason();
+    if (visitor.state() == Visitor::State::kStranger) return std::nullopt;
+    if (visitor.state() != Visitor::State::kAccepted) {
+      reason = fmt::format("rank 0 refused rank {}: {}", launch_.rank, reason);
+      is_duplicate_ = visitor.state() == Visitor::State::kDuplicate;
+      if (!is_duplicate_) throw BootstrapError(reason);
       return std::nullopt;
     }
     const SessionKeys keys = visitor.session_keys();
@@ -74,12 +76,17 @@ class Attempt {
   /// False: the time is over.
   bool wait(int descriptor, short events) const {
     pollfd watched{.fd = descriptor, .events = events, .revents = 0};
-    return ::poll(&watched, 1, deadline_.poll_milliseconds()) == 1;
+    int count = -1;
+    do {
+      count = ::poll(&watched, 1, deadline_.poll_milliseconds());
+    } while (count < 0 && errno == EINTR);
+    return count == 1;
   }
 
   const Launch& launch_;
   const MacKey& key_;
   Deadline deadline_;
+  bool is_duplicate_ = false;
 };
 
 }  // namespace
@@ -88,6 +95,9 @@ Channel visit_rank_0(const Launch& launch, const BootstrapOptions& options,
                      const Deadline& deadline) {
   const MacKey key = launch.secret.key(kRendezvousPurpose);
   engine::Seconds pause = kFirstPause;
+  // Rank 0 may still hold an earlier try of this rank that ended before its verdict, so another try
+  // helps; but in the end this is the reason, and not that the job's door is closed.
+  std::string refusal;
   while (true) {
     std::string reasons;
     const std::vector<SocketAddress> addresses =
@@ -100,12 +110,14 @@ Channel visit_rank_0(const Launch& launch, const BootstrapOptions& options,
         if (auto channel = attempt.connect(with_port(address, port), reason)) {
           return std::move(*channel);
         }
+        if (attempt.is_duplicate()) refusal = reason;
       }
       if (reason.empty()) continue;
       reasons += fmt::format("{}port {}: {}", reasons.empty() ? "" : ", ", port, reason);
     }
     pause_for(std::clamp(deadline.left(), engine::Seconds(0.0), pause));
     if (deadline.passed()) {
+      if (!refusal.empty()) throw BootstrapError(refusal);
       throw BootstrapError(fmt::format("rank 0 did not appear on {} within {} s ({})",
                                        launch.host.empty() ? "this host" : launch.host,
                                        options.timeout.count(), reasons));

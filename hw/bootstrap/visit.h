@@ -7,7 +7,7 @@
 namespace hoccl::hw {
 
 /// Finds rank 0 among whoever listens on the launch's ports, and is let in. Throws BootstrapError
-/// when rank 0 refuses, or has not appeared at the deadline.
+/// when rank 0 refuses, or has not appeared or let this rank in at the deadline.
 Channel visit_rank_0(const Launch& launch, const BootstrapOptions& options,
                      const Deadline& deadline);
 

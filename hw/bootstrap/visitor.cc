@@ -92,7 +92,9 @@ void Visitor::read_verdict_bytes() {
   } else if (reading.verdict == Verdict::kAccepted) {
     state_ = State::kAccepted;
   } else {
-    end(State::kRefused, refusal(reading.verdict, self_, read_greeting(greeting_).server));
+    const bool duplicate = reading.verdict == Verdict::kDuplicateRank;
+    end(duplicate ? State::kDuplicate : State::kRefused,
+        refusal(reading.verdict, self_, read_greeting(greeting_).server));
   }
 }
 

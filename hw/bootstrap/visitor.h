@@ -18,6 +18,9 @@ class Visitor {
     kWaiting,   ///< for the server's next words
     kAccepted,  ///< by the rank it wanted
     kRefused,   ///< by the rank it wanted: trying again is of no use
+    /// Refused because this rank is there, perhaps from an earlier try that ended before its
+    /// verdict; until the other end has noticed that.
+    kDuplicate,
     kStranger,  ///< whoever listens here is not the rank it wanted
   };
 

@@ -54,9 +54,14 @@ void connect_to(const FileDescriptor& listener, const sockaddr* address, socklen
 }  // namespace
 
 Check check_cores(int ranks) {
-  const int cores = describe_host().cores;
-  const std::string found = fmt::format("{} for {} ranks", cores, ranks);
-  if (cores >= ranks) return {"cores", Finding::kOk, found, ""};
+  const HostDescription host = describe_host();
+  const std::string found =
+      fmt::format("{} for {} rank{}", cores_of(host), ranks, ranks == 1 ? "" : "s");
+  if (host.cores < host.machine_cores) {
+    return {"cores", Finding::kWarning, found,
+            "the affinity mask hides the others: mpirun --bind-to none, or taskset"};
+  }
+  if (host.cores >= ranks) return {"cores", Finding::kOk, found, ""};
   return {"cores", Finding::kWarning, found,
           "works, but ranks wait for each other's cores: use fewer (--ranks) to measure"};
 }

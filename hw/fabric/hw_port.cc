@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "hw/copy/host_copy_engine.h"
 #include "hw/link/loopback_link.h"
 #include "hw/link/map_link.h"
+#include "hw/system/warning.h"
 
 namespace hoccl::hw {
 
@@ -178,9 +178,11 @@ void HwPort::tell(Completion completion) {
 
 /// On the mesh's thread, as put() is: node_ may not be there yet, or be going.
 void HwPort::lost(Rank peer, bool died) {
-  if (died) fmt::print(stderr, "hoccl: rank {}: rank {} has died\n", rank_, peer);
-  const std::scoped_lock lock(mailbox_mutex_);
-  newly_lost_.push_back(peer);
+  {
+    const std::scoped_lock lock(mailbox_mutex_);
+    newly_lost_.push_back(peer);
+  }
+  if (died) warn(fmt::format("hoccl: rank {}: rank {} has died\n", rank_, peer));
 }
 
 bool HwPort::idle() const {

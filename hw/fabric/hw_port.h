@@ -1,11 +1,13 @@
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <string>
 
 #include "engine/fabric.h"
 #include "engine/schedule/verifier.h"
@@ -75,8 +77,8 @@ class HwPort final : public engine::Port {
   std::optional<engine::Completion> next_from_mailbox();
   std::optional<engine::Completion> next_from_lost_peers();
   std::optional<engine::Completion> next_record();
-  engine::Completion accept(engine::Rank sender, const Record& record);
-  engine::Completion give_up(engine::Rank peer);
+  std::optional<engine::Completion> accept(engine::Rank sender, const Record& record);
+  void expel(engine::Rank peer, const std::string& why);
 
   const engine::Rank rank_;
   const engine::Topology& topology_;

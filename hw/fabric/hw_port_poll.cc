@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <cstring>
 #include <string>
 #include <utility>
 
 #include "engine/pipeline/message_check.h"
 #include "hw/fabric/hw_port.h"
+#include "hw/system/warning.h"
 
 namespace hoccl::hw {
 
@@ -57,9 +57,11 @@ std::optional<Completion> HwPort::next_record() {
       case RecordRing::Popped::kNothing:
         return std::nullopt;
       case RecordRing::Popped::kGarbage:
-        return give_up(sender);
+        expel(sender, "impossible indices of a ring");
+        break;
       case RecordRing::Popped::kRecord:
-        return accept(sender, record);
+        if (auto completion = accept(sender, record)) return completion;
+        break;
     }
   }
 }
@@ -81,20 +83,25 @@ std::optional<Completion> HwPort::next_from_lost_peers() {
     newly_lost_.push_front(peer);
     return accept(peer, record);
   }
-  return give_up(peer);
-}
-
-Completion HwPort::give_up(Rank peer) {
   lost_.insert(peer);
   node_->messenger().lose(peer);
   link_->peer_lost(peer);
   foreground_->peer_lost(peer);
+  node_->buffers().peer_lost(peer);  // its refusals come after the news
   return engine::PeerLost{peer};
 }
 
-/// Nothing that comes out of shared memory is believed: a peer that says what no proxy would say is
-/// broken and taken for lost.
-Completion HwPort::accept(Rank sender, const Record& record) {
+/// A peer that says what no proxy would say is broken, but while it lives it may still write where
+/// it was allowed to. So it is ended, and taken for lost when the mesh reports its end.
+void HwPort::expel(Rank peer, const std::string& why) {
+  node_->messenger().lose(peer);
+  const bool killed = node_->kill(peer);
+  warn(fmt::format("hoccl: rank {}: {} rank {}: {}\n", rank_,
+                   killed ? "has killed" : "listens no more to", peer, why));
+}
+
+/// Nothing that comes out of shared memory is believed.
+std::optional<Completion> HwPort::accept(Rank sender, const Record& record) {
   std::string wrong;
   Completion completion;
   if (record.kind == Record::Kind::kMessage) {
@@ -109,14 +116,14 @@ Completion HwPort::accept(Rank sender, const Record& record) {
     arrived.remote_nic = NicId(record.remote_nic);
     arrived.immediate = record.immediate;
     std::memcpy(&arrived.descriptor, record.payload.data(), sizeof(arrived.descriptor));
-    wrong = wrong_with(arrived, rank_, topology_, slots_);
+    wrong = wrong_with(arrived, sender, rank_, topology_, slots_);
     completion = arrived;
   } else {
     wrong = "a record of unknown kind";
   }
   if (wrong.empty()) return completion;
-  fmt::print(stderr, "hoccl: rank {}: gives up rank {}: {}\n", rank_, sender, wrong);
-  return give_up(sender);
+  expel(sender, wrong);
+  return std::nullopt;
 }
 
 }  // namespace hoccl::hw

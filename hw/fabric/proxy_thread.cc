@@ -11,6 +11,7 @@
 #include "engine/pipeline/proxy.h"
 #include "hw/fabric/hw_port.h"
 #include "hw/system/monotonic_clock.h"
+#include "hw/system/warning.h"
 
 namespace hoccl::hw {
 
@@ -29,7 +30,7 @@ struct ProxyThread::Impl {
       : port(own),
         proxy(wrapped != nullptr ? *wrapped : own, options,
               [rank = of.rank()](const std::string& dump) {
-                fmt::print(stderr, "hoccl: rank {}: {}\n", rank, dump);
+                warn(fmt::format("hoccl: rank {}: {}\n", rank, dump));
               }),
         spin(std::thread::hardware_concurrency() > static_cast<unsigned>(of.topology().rank_count())
                  ? kSpin

@@ -59,6 +59,7 @@ void Link::arrives(const Write& write) {
     std::memcpy(record.payload.data(), &write.request.descriptor, record.payload.size());
     messenger_.send(queue_pair.remote_host, record);
   }
+  // The bell after the send also lets our proxy send what may have found a full ring.
   queue_pair.done.store(write.ticket, std::memory_order_release);
   under_way_.fetch_sub(1, std::memory_order_release);
   doorbell_.ring();

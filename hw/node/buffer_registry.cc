@@ -205,6 +205,9 @@ void BufferRegistry::peer_lost(Rank peer) {
       if (buffer.owner == peer) refused.push_back(buffer);
     }
     for (const BufferHandle& buffer : refused) importing_.erase(buffer);
+    // Copies that are under way keep the memory mapped themselves.
+    std::erase_if(mapped_, [&](const auto& entry) { return entry.first.first == peer; });
+    std::erase_if(imported_, [&](const auto& entry) { return entry.first.owner == peer; });
   }
   for (const BufferHandle& buffer : refused) completed_(BufferImported{buffer, false});
 }

@@ -45,6 +45,7 @@ class BufferRegistry {
 
   /// A packet of another rank's registry, on the mesh's thread.
   void receive(LocalMesh::Packet packet);
+  /// Refuses its imports and drops its memory. After the proxy has been told of the loss.
   void peer_lost(engine::Rank peer);
   /// Imports that have not come yet.
   [[nodiscard]] bool idle() const;

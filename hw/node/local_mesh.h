@@ -13,20 +13,25 @@ namespace hoccl::hw {
 
 /// Local sockets between all ranks of one host: they carry file descriptors, and their end tells
 /// at once, in the kernel's words, that a process is gone: a process's sockets are closed only
-/// after the last of its threads has run for the last time.
+/// after the last of its threads has run for the last time. Where a child that it forked keeps them
+/// open, the end of the process itself tells (a pidfd).
+///
+/// A peer that breaks the mesh's own rules is killed and then lost; where it cannot be killed it is
+/// lost at once. stderr says so.
 class LocalMesh {
  public:
   struct Packet {
     engine::Rank source;
     std::span<const std::byte> payload;  ///< at most kMaxPayload
-    /// Fewer than were sent when this process may have no more open files.
+    /// Fewer than were sent when this process or the sender may have no more open files.
     std::vector<FileDescriptor> descriptors;
   };
   static constexpr std::size_t kMaxPayload = 256;
   static constexpr std::size_t kMaxDescriptors = 4;
 
   /// Collective over all ranks of the job, which must be on one host (throws BootstrapError naming
-  /// one that is not). Peers prove their user (SO_PEERCRED) and the job's secret.
+  /// one that is not, and one that is lost before all are connected). Peers prove their user
+  /// (SO_PEERCRED) and the job's secret.
   explicit LocalMesh(Bootstrap& bootstrap);
   /// Says goodbye to all peers: for them this rank has left, not died. What was sent before goes
   /// first; until then the callbacks are called.
@@ -41,6 +46,11 @@ class LocalMesh {
   /// peer is lost.
   void send(engine::Rank peer, std::span<const std::byte> payload,
             std::span<const int> descriptors = {});
+
+  /// Ends the process of another rank (SIGKILL), from any thread: only after that is it safe to use
+  /// memory again that it may have written to. `on_lost` then reports it, as any that died. False,
+  /// and nothing happens: it is in this very process, or the kernel lacks pidfds.
+  bool kill_peer(engine::Rank peer);
 
  private:
   struct Impl;

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "engine/base/check.h"
 #include "hw/system/system_error.h"
 
 namespace hoccl::hw {
@@ -53,6 +52,7 @@ MeshSend send_mesh_packet(const FileDescriptor& socket, MeshPacketKind kind,
   }
   while (::sendmsg(socket.get(), &header, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
     if (errno == EAGAIN) return MeshSend::kFull;
+    if (errno == ETOOMANYREFS || errno == ENOBUFS || errno == ENOMEM) return MeshSend::kStarved;
     if (errno == EPIPE || errno == ECONNRESET) return MeshSend::kGone;
     if (errno != EINTR) throw SystemError("send a packet to a local rank");
   }
@@ -82,8 +82,9 @@ MeshReceive receive_mesh_packet(const FileDescriptor& socket, MeshPacketBuffer& 
   if (count == 0) return MeshReceive::kEnd;
   buffer.descriptors.clear();
   take_descriptors(header, buffer.descriptors);
-  HOCCL_CHECK((header.msg_flags & MSG_TRUNC) == 0, "a packet longer than {} bytes",
-              buffer.bytes.size());
+  if ((header.msg_flags & MSG_TRUNC) != 0) {
+    throw SystemError("receive a packet from a local rank", EMSGSIZE);
+  }
   buffer.size = static_cast<std::size_t>(count) - sizeof buffer.kind;
   return MeshReceive::kPacket;
 }

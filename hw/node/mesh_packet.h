@@ -15,10 +15,11 @@ enum class MeshPacketKind : std::uint8_t { kData, kGoodbye };
 
 enum class MeshSend : std::uint8_t {
   kSent,
-  kFull,  ///< poll() for POLLOUT and try again
-  kGone,  ///< nobody will ever read it
+  kFull,     ///< poll() for POLLOUT and try again
+  kStarved,  ///< of memory, or too many descriptors are on their way: try again after a pause
+  kGone,     ///< nobody will ever read it
 };
-/// Throws SystemError when the system lacks the means.
+/// Throws SystemError when it cannot be sent, and why is not known.
 MeshSend send_mesh_packet(const FileDescriptor& socket, MeshPacketKind kind,
                           std::span<const std::byte> payload, std::span<const int> descriptors);
 
@@ -30,6 +31,7 @@ struct MeshPacketBuffer {
   std::size_t size = 0;
   std::vector<FileDescriptor> descriptors;
 };
+/// Throws SystemError when it is longer than any that a peer sends, or cannot be received.
 MeshReceive receive_mesh_packet(const FileDescriptor& socket, MeshPacketBuffer& buffer);
 
 }  // namespace hoccl::hw

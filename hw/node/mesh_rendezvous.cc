@@ -20,6 +20,7 @@
 #include "hw/bootstrap/doorkeeper.h"
 #include "hw/bootstrap/program_version.h"
 #include "hw/bootstrap/visitor.h"
+#include "hw/node/mesh_process.h"
 #include "hw/system/system_error.h"
 
 namespace hoccl::hw {
@@ -28,7 +29,7 @@ namespace {
 
 using engine::Rank;
 
-/// Until the next try when a rank's queue of connections is full of strangers.
+/// Until the next try of a rank that cannot be connected to.
 constexpr engine::Seconds kRetryPause{0.01};
 
 /// An abstract name: it has no file, so nothing is left behind by a process that is killed. It is
@@ -72,13 +73,26 @@ FileDescriptor listen_at(const std::string& name) {
   return socket;
 }
 
-std::optional<std::string> objection_to_peer(const FileDescriptor& socket) {
+ucred credentials_of_peer(const FileDescriptor& socket) {
   ucred peer{};
   socklen_t size = sizeof peer;
   if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
     throw SystemError("ask for the user of a Unix socket's peer");
   }
-  return objection_to_user(peer.uid, ::geteuid());
+  return peer;
+}
+
+std::optional<std::string> objection_to_peer(const FileDescriptor& socket) {
+  return objection_to_user(credentials_of_peer(socket).uid, ::geteuid());
+}
+
+/// At once, so that its process id is still its own.
+MeshLink link_over(FileDescriptor socket) {
+  const pid_t process = credentials_of_peer(socket).pid;
+  // 0: it has no number in this process's namespace.
+  const bool own_or_unknown = process == ::getpid() || process == 0;
+  return {.socket = std::move(socket),
+          .process = own_or_unknown ? FileDescriptor() : open_process(process)};
 }
 
 /// This rank's way to one rank below it.
@@ -97,6 +111,7 @@ class Visit {
       case Visitor::State::kAccepted:
         return true;
       case Visitor::State::kRefused:
+      case Visitor::State::kDuplicate:  // no try ends before its verdict here
         throw BootstrapError(
             fmt::format("rank {} refused rank {}: {}", target_, self_.rank, visitor_->reason()));
       case Visitor::State::kStranger:
@@ -118,8 +133,9 @@ class Visit {
     FileDescriptor socket = make_socket();
     const UnixAddress address(name_);
     if (::connect(socket.get(), address.generic(), address.size) != 0) {
-      if (errno == EAGAIN) return;
-      if (errno == ECONNREFUSED) throw BootstrapError(fmt::format("rank {} was lost", target_));
+      // Its queue is full of strangers, or it is gone. Not necessarily the first: it may have given
+      // up for the loss of another, and rank 0 knows which.
+      if (errno == EAGAIN || errno == ECONNREFUSED) return;
       throw SystemError(fmt::format("connect to rank {} of this host", target_));
     }
     if (const auto objection = objection_to_peer(socket)) {
@@ -147,9 +163,10 @@ void require_one_host(const Bootstrap& bootstrap) {
 }
 
 /// Waits until something happens that concerns the mesh.
-void wait_for_news(const Doorkeeper& doorkeeper, const std::vector<Visit>& visits,
-                   const Deadline& deadline) {
+void wait_for_news(const Bootstrap& bootstrap, const Doorkeeper& doorkeeper,
+                   const std::vector<Visit>& visits, const Deadline& deadline) {
   std::vector<pollfd> watched;
+  bootstrap.add_to(watched);
   doorkeeper.add_to(watched);
   Deadline wake = std::min(deadline, doorkeeper.deadline().value_or(deadline));
   for (const Visit& visit : visits) {
@@ -166,7 +183,7 @@ std::optional<std::string> objection_to_user(uid_t peer, uid_t self) {
   return fmt::format("it belongs to user {}, not {}", peer, self);
 }
 
-std::vector<FileDescriptor> connect_local_ranks(Bootstrap& bootstrap) {
+std::vector<MeshLink> connect_local_ranks(Bootstrap& bootstrap) {
   require_one_host(bootstrap);
   const Rank self = bootstrap.rank();
   const Deadline deadline(bootstrap.options().timeout);
@@ -184,26 +201,30 @@ std::vector<FileDescriptor> connect_local_ranks(Bootstrap& bootstrap) {
     visits.emplace_back(Rank(rank), names[static_cast<std::size_t>(rank)], key, introduction);
   }
 
-  std::vector<FileDescriptor> sockets(static_cast<std::size_t>(bootstrap.size()));
+  std::vector<MeshLink> links(static_cast<std::size_t>(bootstrap.size()));
   while (true) {
     for (Doorkeeper::Guest& guest : doorkeeper.serve()) {
-      sockets[guest.rank.index()] = std::move(guest.socket);
+      links[guest.rank.index()] = link_over(std::move(guest.socket));
     }
     std::erase_if(visits, [&](Visit& visit) {
       const bool stands = visit.advance();
-      if (stands) sockets[visit.target().index()] = visit.take_socket();
+      if (stands) links[visit.target().index()] = link_over(visit.take_socket());
       return stands;
     });
     std::vector<Rank> missing = doorkeeper.missing();
-    if (visits.empty() && missing.empty()) return sockets;
+    if (visits.empty() && missing.empty()) break;
     if (deadline.passed()) {
       for (const Visit& visit : visits) missing.push_back(visit.target());
       throw BootstrapError(
           fmt::format("ranks {} did not join this host's local sockets within {} s",
                       fmt::join(missing, ", "), bootstrap.options().timeout.count()));
     }
-    wait_for_news(doorkeeper, visits, deadline);
+    wait_for_news(bootstrap, doorkeeper, visits, deadline);
+    bootstrap.require_nobody_lost();
   }
+  // Who leaves while others still wait is lost to them.
+  bootstrap.barrier();
+  return links;
 }
 
 }  // namespace hoccl::hw

@@ -11,10 +11,18 @@
 
 namespace hoccl::hw {
 
+/// The way to another rank of this host.
+struct MeshLink {
+  FileDescriptor socket;
+  /// A pidfd of the process that made the peer's end. None for a peer in this very process, and
+  /// where the kernel gives none.
+  FileDescriptor process;
+};
+
 /// Collective: connects every two ranks of the job, all of which must be on one host; a rank
 /// connects to those below it. By rank, none for this one. Throws BootstrapError naming a rank that
-/// is elsewhere or did not come.
-std::vector<FileDescriptor> connect_local_ranks(Bootstrap& bootstrap);
+/// is elsewhere, was lost or did not come.
+std::vector<MeshLink> connect_local_ranks(Bootstrap& bootstrap);
 
 /// Why a process of user `peer` may not talk to one of user `self`.
 std::optional<std::string> objection_to_user(uid_t peer, uid_t self);

@@ -118,7 +118,6 @@ void Node::peer_lost(Rank peer, bool died) {
     if (!shared_) failure_ = fmt::format("rank {} was lost", peer);
     changed_.notify_all();
   }
-  buffers_.peer_lost(peer);
   events_.lost(peer, died);
   doorbell().ring();
 }

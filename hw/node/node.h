@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "engine/fabric.h"
@@ -36,6 +37,8 @@ class Node {
   [[nodiscard]] StagingService& staging() { return staging_; }
   [[nodiscard]] BufferRegistry& buffers() { return buffers_; }
   [[nodiscard]] Messenger& messenger() { return messenger_; }
+  /// Ends the process of a peer; false where that is not possible.
+  bool kill(engine::Rank peer) { return mesh_.kill_peer(peer); }
   /// Memory of a user buffer or a slot.
   [[nodiscard]] PinnedBytes bytes(const engine::Region& region);
 

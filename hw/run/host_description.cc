@@ -1,7 +1,9 @@
 #include "hw/run/host_description.h"
 
+#include <fmt/format.h>
 #include <sched.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <fstream>
@@ -33,7 +35,15 @@ HostDescription describe_host() {
   ::uname(&system);
   return {.cpu = cpu_model(),
           .cores = usable_cores(),
+          .machine_cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)),
           .kernel = std::string(system.sysname) + " " + system.release};
+}
+
+std::string cores_of(const HostDescription& host) {
+  const bool all = host.cores >= host.machine_cores;
+  const std::string of = all ? "" : fmt::format(" of {}", host.machine_cores);
+  return fmt::format("{}{} core{}{}", host.cores, of, host.machine_cores == 1 ? "" : "s",
+                     all ? "" : " usable");
 }
 
 engine::Bytes available_memory() {

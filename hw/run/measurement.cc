@@ -12,6 +12,7 @@
 #include "engine/trace/trace_recorder.h"
 #include "hw/run/exchange.h"
 #include "hw/run/gather_trace.h"
+#include "hw/run/link_bound.h"
 #include "hw/system/monotonic_clock.h"
 
 namespace hoccl::hw {
@@ -40,6 +41,20 @@ Seconds median(std::vector<Seconds> values) {
   return (values[middle - 1] + values[middle]) / 2;
 }
 
+/// Records while it lives, also when it is left by an exception: the fabric's threads go on.
+class Recording {
+ public:
+  Recording(HwFabric& fabric, engine::TraceRecorder& recorder) : fabric_(fabric) {
+    fabric_.record_trace(&recorder);
+  }
+  ~Recording() { fabric_.record_trace(nullptr); }
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+ private:
+  HwFabric& fabric_;
+};
+
 }  // namespace
 
 Measurement::Measurement(HwFabric& fabric, const RunScenario& scenario, Bytes largest)
@@ -63,6 +78,8 @@ RunResult Measurement::measure(Bytes size, std::vector<engine::TraceEvent>* trac
   const Seconds warmup_time = run(scenario_.warmup);
   meet();
   measure_rounds(result, choose_iterations(warmup_time));
+  result.bound = link_bound(scenario_, size);
+  check_link_bound(result);
   if (scenario_.check) check_bytes();
   if (scenario_.legs || trace != nullptr) result.legs = trace_legs(trace);
   result.algbw = engine::algbw(pattern_, result.time);
@@ -75,12 +92,9 @@ void Measurement::finish() { meet(); }
 void Measurement::meet(const std::string& failure) {
   const std::string own = failure.empty() ? first_failure() : failure;
   works_.clear();
-  const auto failed = exchange(fabric_.bootstrap(), std::vector{static_cast<char>(!own.empty())});
+  // At once: a rank that made this one fail may never come to the barrier.
   if (!own.empty()) throw RunFailed(own);
-  const auto other = std::ranges::find(failed, std::vector{char{1}});
-  if (other == failed.end()) return;
-  throw RunFailed(fmt::format("rank {}: stopped, because rank {} failed", fabric_.rank(),
-                              other - failed.begin()));
+  fabric_.bootstrap().barrier();
 }
 
 std::string Measurement::first_failure() const {
@@ -99,6 +113,11 @@ void Measurement::enqueue() {
                        ? communicator_.enqueue(requests_, kStream)
                        : communicator_.run(plan_, buffers_.send(), buffers_.receive(), kStream));
   launch_time_ += caller_cpu_time() - begin;
+  // What waits behind a failed operation would only fail one timeout after the other.
+  fabric_.enqueue_callback(kStream, [this, work = works_.back()] {
+    const auto status = work->status();
+    if (status && !status->ok() && status->cause != engine::Cause::kAborted) communicator_.abort();
+  });
 }
 
 Seconds Measurement::run(int count) {
@@ -164,12 +183,13 @@ void Measurement::check_bytes() {
 
 engine::LegTimes Measurement::trace_legs(std::vector<engine::TraceEvent>* trace) {
   engine::TraceRecorder recorder;
-  fabric_.record_trace(&recorder);
-  meet();
-  run(1);
-  // Legs of others that this rank relays end before its own or theirs: nobody passes before all.
-  meet();
-  fabric_.record_trace(nullptr);
+  {
+    const Recording recording(fabric_, recorder);
+    meet();
+    run(1);
+    // Legs of others that this rank relays end before its own or theirs: nobody passes before all.
+    meet();
+  }
   const std::vector<engine::TraceEvent> events =
       gather_trace(fabric_.bootstrap(), recorder.events());
   if (trace != nullptr) *trace = events;

@@ -16,7 +16,7 @@
 
 namespace hoccl::hw {
 
-/// An operation ended with an error, a byte was wrong, or that happened to another rank. One line.
+/// An operation ended with an error, or a byte was wrong. One line.
 class RunFailed : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -32,7 +32,8 @@ class Measurement {
   ~Measurement();
 
   /// The same result on all ranks. `trace`, if not null, is given the legs of all ranks in the one
-  /// traced operation. Throws RunFailed, or BootstrapError when a rank is lost.
+  /// traced operation. Throws RunFailed, at once and without a word to the others, who learn it as
+  /// the loss of this rank; BootstrapError when a rank is lost.
   engine::RunResult measure(engine::Bytes size, std::vector<engine::TraceEvent>* trace = nullptr);
 
   /// Waits for all ranks: until then this one may be needed as a relay.
@@ -45,7 +46,7 @@ class Measurement {
     engine::Seconds proxy{0.0};
   };
 
-  /// Barrier that throws when an operation has ended badly, here or on another rank.
+  /// Barrier; throws instead when an operation has ended badly here.
   void meet(const std::string& failure = {});
   /// One operation of this rank, if it has a part in it.
   void enqueue();

@@ -42,7 +42,7 @@ SharedMemory SharedMemory::create(const std::string& name, engine::Bytes size) {
   if (!descriptor) fail("create");
   if (::ftruncate(descriptor.get(), static_cast<off_t>(bytes)) != 0) fail("size");
   if (::fcntl(descriptor.get(), F_ADD_SEALS, kSizeSeals | F_SEAL_SEAL) != 0) fail("seal");
-  return map(std::move(descriptor), bytes);
+  return map(std::move(descriptor), bytes, /*keep=*/true);
 }
 
 SharedMemory SharedMemory::attach(FileDescriptor descriptor, engine::Bytes size) {
@@ -54,12 +54,12 @@ SharedMemory SharedMemory::attach(FileDescriptor descriptor, engine::Bytes size)
                                   to_string(size), status.st_size, seals),
                       EINVAL);
   }
-  return map(std::move(descriptor), static_cast<std::size_t>(status.st_size));
+  return map(std::move(descriptor), static_cast<std::size_t>(status.st_size), /*keep=*/false);
 }
 
 /// One mapping per memory and process, also where several ranks live in one process (tests): so
 /// ThreadSanitizer sees all accesses at one address.
-SharedMemory SharedMemory::map(FileDescriptor descriptor, std::size_t size) {
+SharedMemory SharedMemory::map(FileDescriptor descriptor, std::size_t size, bool keep) {
   static std::mutex mutex;
   static std::map<std::pair<dev_t, ino_t>, std::weak_ptr<Mapping>> mappings;
   struct stat status = {};
@@ -74,7 +74,7 @@ SharedMemory SharedMemory::map(FileDescriptor descriptor, std::size_t size) {
       ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor.get(), /*offset=*/0);
   if (data == MAP_FAILED) throw SystemError(fmt::format("map {} bytes of shared memory", size));
   memory.mapping_ = std::make_shared<Mapping>();
-  memory.mapping_->descriptor = std::move(descriptor);
+  if (keep) memory.mapping_->descriptor = std::move(descriptor);
   memory.mapping_->data = static_cast<std::byte*>(data);
   memory.mapping_->size = size;
   known = memory.mapping_;

@@ -24,13 +24,15 @@ class SharedMemory {
   [[nodiscard]] explicit operator bool() const { return mapping_ != nullptr; }
   [[nodiscard]] std::byte* data() const;
   [[nodiscard]] engine::Bytes size() const;
+  /// Of memory that this process has created.
   [[nodiscard]] int descriptor() const;
   /// Keeps the mapping for as long as it lives.
   [[nodiscard]] std::shared_ptr<const void> owner() const { return mapping_; }
 
  private:
   struct Mapping;
-  static SharedMemory map(FileDescriptor descriptor, std::size_t size);
+  /// `keep`: the descriptor, to be handed on; otherwise the mapping is enough.
+  static SharedMemory map(FileDescriptor descriptor, std::size_t size, bool keep);
 
   std::shared_ptr<Mapping> mapping_;
 };

@@ -155,7 +155,8 @@ void IdealPort::check_message(const Completion& completion) const {
   if (const auto* message = std::get_if<MessageArrived>(&completion)) {
     wrong = wrong_with(message->message, message->source, rank_, world_.topology, slots);
   } else if (const auto* arrival = std::get_if<Arrived>(&completion)) {
-    wrong = wrong_with(*arrival, rank_, world_.topology, slots);
+    const PlaceId from = world_.topology.place_of(arrival->remote_nic);
+    wrong = wrong_with(*arrival, world_.topology.host_of(from), rank_, world_.topology, slots);
   }
   HOCCL_CHECK(wrong.empty(), "rank {} receives what it would refuse: {}", rank_, wrong);
 }

@@ -363,7 +363,7 @@ TEST(MessageCheck, Arrival) {
   const auto spoiled = [&](const std::function<void(Arrived&)>& spoil) {
     Arrived arrival = good;
     spoil(arrival);
-    return wrong_with(arrival, Rank(5), topology(), kSlots);
+    return wrong_with(arrival, Rank(1), Rank(5), topology(), kSlots);
   };
   EXPECT_EQ(spoiled([](Arrived&) {}), "");
   expect_chunk_is_checked("arrival", [&](const auto& spoil) {
@@ -381,7 +381,10 @@ TEST(MessageCheck, Arrival) {
               StartsWith("arrival: local targets = none: "));
   EXPECT_THAT(spoiled([](Arrived& a) { a.descriptor.kind = 0; }),
               StartsWith("arrival: kind = 0: "));
-  EXPECT_THAT(wrong_with(good, Rank(4), topology(), kSlots), StartsWith("arrival: receive NIC = "));
+  EXPECT_THAT(wrong_with(good, Rank(1), Rank(4), topology(), kSlots),
+              StartsWith("arrival: receive NIC = "));
+  EXPECT_THAT(wrong_with(good, Rank(2), Rank(5), topology(), kSlots),
+              StartsWith("arrival: send NIC = "));
 }
 
 TEST(MessageCheck, UnknownKinds) {
@@ -409,7 +412,7 @@ TEST(MessageCheck, SurvivesGarbageAndTellsItInOneLine) {
     std::memcpy(&arrival.descriptor, message.bytes.data(), sizeof(Descriptor));
     arrival.local_nic = NicId(random.between(-2, 9));
     arrival.remote_nic = NicId(random.between(-2, 9));
-    EXPECT_NE(wrong_with(arrival, Rank(rank()), topology(), kSlots), "");
+    EXPECT_NE(wrong_with(arrival, Rank(rank()), Rank(rank()), topology(), kSlots), "");
   }
   EXPECT_EQ(passed, 0);
 }

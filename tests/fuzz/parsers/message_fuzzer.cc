@@ -41,11 +41,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   arrival.remote_nic = NicId(drawn(3));
   std::memcpy(&arrival.descriptor, input.data() + kEnds, sizeof(arrival.descriptor));
   arrival.immediate = arrival.descriptor.slot;
-  const std::string wrong = wrong_with(arrival, receiver, topology, slots);
+  const std::string wrong = wrong_with(arrival, sender, receiver, topology, slots);
   check_refusal(wrong);
   if (!wrong.empty()) return 0;
   HOCCL_CHECK(topology.host_of(topology.place_of(arrival.local_nic)) == receiver,
               "arrives at a place of another rank");
+  HOCCL_CHECK(topology.host_of(topology.place_of(arrival.remote_nic)) == sender,
+              "comes from a place of another rank");
   HOCCL_CHECK(arrival.descriptor.slot < slots.receive_slots &&
                   Bytes(arrival.descriptor.size_bytes) <= slots.slot_size,
               "slot {}, {} bytes", arrival.descriptor.slot, arrival.descriptor.size_bytes);

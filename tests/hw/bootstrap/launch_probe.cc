@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -13,12 +14,14 @@
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "engine/base/config_error.h"
 #include "hw/bootstrap/bootstrap.h"
 #include "hw/bootstrap/bootstrap_error.h"
 #include "hw/bootstrap/launcher.h"
 #include "hw/node/local_mesh.h"
+#include "hw/node/mesh_rendezvous.h"
 #include "tests/hw/bootstrap/mesh_log.h"
 
 namespace hoccl::hw::test {
@@ -26,6 +29,8 @@ namespace {
 
 /// The rank that does something else than the others.
 constexpr engine::Rank kSpecial(2);
+/// Of a child that a failed test does not end.
+constexpr unsigned kChildLifeSeconds = 60;
 
 void say(const Bootstrap& bootstrap, const std::string& what) {
   fmt::print("rank {}: {}\n", bootstrap.rank(), what);
@@ -79,6 +84,59 @@ int die_in_a_mesh(Bootstrap& bootstrap) {
   return died ? 0 : 1;
 }
 
+/// The child keeps all sockets of the rank open; it lives until somebody ends it.
+int die_and_leave_a_child(Bootstrap& bootstrap) {
+  MeshLog log;
+  LocalMesh mesh(bootstrap);
+  log.start(mesh);
+  bootstrap.barrier();
+  if (bootstrap.rank() == kSpecial) {
+    const std::string text = "last";
+    mesh.send(engine::Rank(0), std::as_bytes(std::span(text)));
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(kChildLifeSeconds);
+      wait_forever();
+    }
+    say(bootstrap, fmt::format("child {}", child));
+    ::raise(SIGKILL);
+  }
+  const bool died = log.await_end(kSpecial) == MeshLog::End::kDied;
+  const std::size_t heard =
+      log.await_packets(kSpecial, bootstrap.rank().value() == 0 ? 1 : 0).size();
+  say(bootstrap,
+      fmt::format("rank {} {}, {} packets", kSpecial, died ? "died" : "is there", heard));
+  return died ? 0 : 1;
+}
+
+int kill_a_peer(Bootstrap& bootstrap) {
+  MeshLog log;
+  LocalMesh mesh(bootstrap);
+  log.start(mesh);
+  bootstrap.barrier();
+  if (bootstrap.rank() == kSpecial) wait_forever();
+  if (bootstrap.rank() == engine::Rank(0) && !mesh.kill_peer(kSpecial)) return 1;
+  const bool died = log.await_end(kSpecial) == MeshLog::End::kDied;
+  say(bootstrap, fmt::format("rank {} {}", kSpecial, died ? "died" : "is there"));
+  return died ? 0 : 1;
+}
+
+/// It must not live on when the others take it for lost.
+int send_too_long_a_packet(Bootstrap& bootstrap) {
+  if (bootstrap.rank() == kSpecial) {
+    const std::vector<MeshLink> links = connect_local_ranks(bootstrap);
+    const std::string text(2 * LocalMesh::kMaxPayload, 'x');
+    ::send(links[0].socket.get(), text.data(), text.size(), MSG_NOSIGNAL);
+    wait_forever();
+  }
+  MeshLog log;
+  LocalMesh mesh(bootstrap);
+  log.start(mesh);
+  const bool died = log.await_end(kSpecial) == MeshLog::End::kDied;
+  say(bootstrap, fmt::format("rank {} {}", kSpecial, died ? "died" : "is there"));
+  return died ? 0 : 1;
+}
+
 /// One byte of its input at a time opens the next door to rank 3, so a test has time to attack.
 int come_late(Bootstrap& bootstrap) {
   const bool late = bootstrap.rank() == engine::Rank(3);
@@ -115,6 +173,9 @@ int run(int ranks, const std::string& scenario) {
       {"fail-while-others-wait", fail_while_others_wait},
       {"wait-for-a-signal", wait_for_a_signal},
       {"die-in-a-mesh", die_in_a_mesh},
+      {"die-and-leave-a-child", die_and_leave_a_child},
+      {"kill-a-peer", kill_a_peer},
+      {"send-too-long-a-packet", send_too_long_a_packet},
       {"come-late", come_late},
   };
   return scenarios.at(scenario)(*bootstrap);

@@ -1,11 +1,15 @@
 #include "hw/bootstrap/launcher.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <string>
 
+#include "hw/system/file_descriptor.h"
 #include "tests/hw/bootstrap/program_run.h"
 
 namespace hoccl::hw::test {
@@ -79,6 +83,61 @@ TEST(Launcher, RanksOfAKilledOneHearOverTheMeshThatItDied) {
     EXPECT_THAT(output, HasSubstr("rank " + std::to_string(rank) + ": rank 2 died\n"));
   }
   EXPECT_EQ(run.exit_code(), 1);
+}
+
+TEST(Launcher, RanksOfAKilledOneHearThatItDiedThoughAChildOfItLivesOn) {
+  ProgramRun run({HOCCL_LAUNCH_PROBE, "4", "die-and-leave-a-child"});
+  const std::string output = run.await_lines(5);  // the launcher's too
+  EXPECT_THAT(output, AllOf(HasSubstr("rank 0: rank 2 died, 1 packets\n"),
+                            HasSubstr("rank 1: rank 2 died, 0 packets\n"),
+                            HasSubstr("rank 3: rank 2 died, 0 packets\n")));
+  const std::string announcement = "rank 2: child ";
+  const std::size_t found = output.find(announcement);
+  ASSERT_NE(found, std::string::npos);
+  EXPECT_EQ(::kill(std::stoi(output.substr(found + announcement.size())), SIGKILL), 0);
+  run.await_end();
+  EXPECT_EQ(run.exit_code(), 1);
+}
+
+TEST(Launcher, ARankCanKillAnotherAndAllHearOfIt) {
+  ProgramRun run({HOCCL_LAUNCH_PROBE, "4", "kill-a-peer"});
+  const std::string output = run.await_end();
+  for (const int rank : {0, 1, 3}) {
+    EXPECT_THAT(output, HasSubstr("rank " + std::to_string(rank) + ": rank 2 died\n"));
+  }
+  EXPECT_THAT(output, HasSubstr("hoccl: rank 2 was killed by signal 9\n"));
+  EXPECT_EQ(run.exit_code(), 1);
+}
+
+TEST(Launcher, ARankThatBreaksTheRulesOfTheMeshIsKilled) {
+  ProgramRun run({HOCCL_LAUNCH_PROBE, "4", "send-too-long-a-packet"});
+  const std::string output = run.await_end();
+  EXPECT_THAT(output, HasSubstr("hoccl: rank 0: has killed rank 2: receive a packet from a local "
+                                "rank: Message too long\n"));
+  for (const int rank : {0, 1, 3}) {
+    EXPECT_THAT(output, HasSubstr("rank " + std::to_string(rank) + ": rank 2 died\n"));
+  }
+  EXPECT_THAT(output, HasSubstr("hoccl: rank 2 was killed by signal 9\n"));
+  EXPECT_EQ(run.exit_code(), 1);
+}
+
+TEST(Launcher, StartsRanksOfAProgramWhoseFileIsGone) {
+  const std::string name = HOCCL_LAUNCH_PROBE ".gone." + std::to_string(::getpid());
+  std::filesystem::create_hard_link(HOCCL_LAUNCH_PROBE, name);
+  const FileDescriptor file(::open(name.c_str(), O_RDONLY));  // the child inherits it
+  std::filesystem::remove(name);
+  ProgramRun run({"/proc/self/fd/" + std::to_string(file.get()), "2", "gather"});
+  EXPECT_THAT(run.await_end(), AllOf(HasSubstr("rank 0: 0 1\n"), HasSubstr("rank 1: 0 1\n")));
+  EXPECT_EQ(run.exit_code(), 0);
+}
+
+TEST(Launcher, SaysWhyARankCannotBeStarted) {
+  const std::string longer_than_any_argument(1 << 20, 'x');
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(launch_local_ranks(2, {longer_than_any_argument}), 127);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("hoccl: rank 0 cannot be started: Argument list too long\n"),
+                    HasSubstr("hoccl: rank 1 cannot be started: Argument list too long\n")));
 }
 
 }  // namespace

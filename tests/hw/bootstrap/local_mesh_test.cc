@@ -13,8 +13,10 @@
 #include <thread>
 #include <vector>
 
+#include "hw/bootstrap/deadline.h"
 #include "hw/node/mesh_rendezvous.h"
 #include "tests/hw/bootstrap/mesh_log.h"
+#include "tests/hw/bootstrap/mesh_pair.h"
 #include "tests/hw/bootstrap/thread_job.h"
 
 namespace hoccl::hw::test {
@@ -90,11 +92,7 @@ TEST(LocalMesh, ADescriptorIsTheSameOpenFileAndCloseOnExec) {
 struct Backlog {
   static constexpr int kPackets = 3000;
 
-  Backlog() : bootstraps(connect_all(2)), meshes(2) {
-    run_ranks(2, [&](int rank) {
-      const auto index = static_cast<std::size_t>(rank);
-      meshes[index] = std::make_unique<LocalMesh>(*bootstraps[index]);
-    });
+  Backlog() {
     const std::array<int, 1> descriptor{STDERR_FILENO};
     for (int packet = 0; packet < kPackets; ++packet) {
       packets.push_back(std::to_string(packet));
@@ -103,9 +101,9 @@ struct Backlog {
     }
   }
 
-  std::vector<std::unique_ptr<Bootstrap>> bootstraps;
   std::array<MeshLog, 2> logs;
-  std::vector<std::unique_ptr<LocalMesh>> meshes;
+  MeshPair pair;
+  std::array<std::unique_ptr<LocalMesh>, 2>& meshes = pair.meshes;
   std::vector<std::string> packets;
 };
 
@@ -151,6 +149,29 @@ TEST(LocalMesh, TwoMeshesOfOneJobDoNotMix) {
     const LocalMesh second(bootstrap);
   });
   EXPECT_THAT(errors, testing::Each(""));
+}
+
+TEST(LocalMesh, ARankLostBeforeAllAreConnectedIsNamedOnEveryOtherLongBeforeTheTimeout) {
+  auto bootstraps = connect_all(4);
+  const Deadline patience(bootstraps[0]->options().timeout / 3.0);
+  const auto errors = run_ranks(4, [&](int rank) {
+    auto& bootstrap = bootstraps[static_cast<std::size_t>(rank)];
+    if (rank == 2) {
+      bootstrap->all_gather("a name that nobody listens at");
+      bootstrap.reset();
+    } else {
+      const LocalMesh mesh(*bootstrap);
+    }
+  });
+  EXPECT_THAT(errors, ElementsAre("rank 2 was lost", "rank 2 was lost", "", "rank 2 was lost"));
+  EXPECT_FALSE(patience.passed());
+}
+
+TEST(LocalMesh, DoesNotKillARankOfTheOwnProcess) {
+  MeshJob job(2);
+  EXPECT_FALSE(job[0].mesh.kill_peer(Rank(1)));
+  job[0].mesh.send(Rank(1), bytes("still there"));
+  EXPECT_THAT(job[1].log.await_packets(Rank(0), 1), ElementsAre("still there"));
 }
 
 TEST(LocalMesh, RefusesAnotherUser) {

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include "hw/bootstrap/refusal_log.h"
 #include "hw/bootstrap/sockets.h"
 #include "hw/bootstrap/star_message.h"
+#include "hw/bootstrap/wire_bytes.h"
 #include "tests/hw/bootstrap/stranger.h"
 #include "tests/hw/bootstrap/thread_job.h"
 
@@ -123,12 +125,26 @@ TEST(Rendezvous, RefusesADuplicateRank) {
   Visitor first = visit(job.port(), job.secret(), job.introduction(1));
   EXPECT_EQ(first.state(), Visitor::State::kAccepted);
   const Visitor second = visit(job.port(), job.secret(), job.introduction(1));
-  EXPECT_EQ(second.state(), Visitor::State::kRefused);
+  EXPECT_EQ(second.state(), Visitor::State::kDuplicate);
   EXPECT_EQ(second.reason(), "a rank 1 is already there");
-  // The first one was only a stand-in: it leaves, and that ends the job.
+  // The first one was only a stand-in: it leaves without a word, and its place is free again.
   first.take_socket().reset();
-  EXPECT_THAT(job.finish({1, 2})[0], "rank 1 was lost");
+  EXPECT_THAT(job.finish(), Each(""));
   EXPECT_THAT(job.said(), HasSubstr("rank 1 is already there"));
+}
+
+TEST(Rendezvous, ARankWhoseTimeWasOverBeforeItsVerdictIsLetInAtItsNextTry) {
+  OpenJob job(2);
+  FileDescriptor late = connect_to(job.port());
+  const std::string text = receive_text(late, sizeof(GreetingBytes));
+  GreetingBytes greeting;
+  ASSERT_EQ(text.size(), greeting.size());
+  std::ranges::copy(bytes_of(text), greeting.begin());
+  const HelloBytes hello = make_hello(job.secret().key(kRendezvousPurpose), greeting,
+                                      job.introduction(1), Nonce{std::byte{1}});
+  ASSERT_TRUE(send_all_now(late, hello));
+  late.reset();
+  EXPECT_THAT(job.finish(), Each(""));
 }
 
 TEST(Rendezvous, RefusesRanksOutOfRangeAndOfJobsOfAnotherSize) {
@@ -313,6 +329,19 @@ TEST(Rendezvous, AForgedOversizedOrReplayedFrameEndsTheJobAndNamesTheRank) {
         send_text(socket, frame);
       }),
       "rank 1 spoke out of turn");
+}
+
+TEST(Rendezvous, ARankThatIsLostAfterItsFirstWordEndsTheJob) {
+  OpenJob job(3);
+  Visitor visitor = visit(job.port(), job.secret(), job.introduction(1));
+  ASSERT_EQ(visitor.state(), Visitor::State::kAccepted);
+  std::string frame;
+  FrameWriter(visitor.session_keys().to_server)
+      .append(make_star_message(StarMessage::kBlob, "x"), frame);
+  const FileDescriptor socket = visitor.take_socket();
+  send_text(socket, frame);
+  ASSERT_EQ(::shutdown(socket.get(), SHUT_WR), 0);
+  EXPECT_EQ(job.finish({1, 2})[0], "rank 1 was lost");
 }
 
 TEST(Rendezvous, AnInheritedDescriptorThatDoesNotListenIsRefused) {

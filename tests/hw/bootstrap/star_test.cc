@@ -1,7 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "hw/bootstrap/bootstrap_error.h"
 #include "hw/bootstrap/star_message.h"
@@ -88,6 +91,41 @@ TEST(Bootstrap, ALostRankIsNamedOnEveryRankAndEverAfter) {
   }
 }
 
+/// What `rank` is told when something has happened to its connections, after a while otherwise.
+std::string news_of(Bootstrap& rank) {
+  std::vector<pollfd> watched;
+  rank.add_to(watched);
+  constexpr int kPatienceMs = 20'000;
+  EXPECT_GT(::poll(watched.data(), watched.size(), kPatienceMs), 0);
+  try {
+    rank.require_nobody_lost();
+  } catch (const BootstrapError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Bootstrap, ALostRankIsNamedBetweenExchangesAndEverAfter) {
+  auto ranks = connect_all(4);
+  for (const int rank : {0, 1, 3}) ranks[static_cast<std::size_t>(rank)]->require_nobody_lost();
+  ranks[2].reset();
+  for (const int rank : {0, 1, 3}) {
+    EXPECT_EQ(news_of(*ranks[static_cast<std::size_t>(rank)]), "rank 2 was lost");
+  }
+  EXPECT_THAT([&] { ranks[0]->require_nobody_lost(); },
+              testing::ThrowsMessage<BootstrapError>("rank 2 was lost"));
+  EXPECT_THAT([&] { ranks[1]->barrier(); },
+              testing::ThrowsMessage<BootstrapError>("rank 2 was lost"));
+}
+
+TEST(Bootstrap, ARankThatIsAheadIsNoLoss) {
+  auto ranks = connect_all(2);
+  std::thread ahead([&] { ranks[1]->barrier(); });
+  EXPECT_EQ(news_of(*ranks[0]), "");
+  ranks[0]->barrier();
+  ahead.join();
+}
+
 TEST(Bootstrap, LosingRankZeroIsNamedOnEveryOther) {
   auto ranks = connect_all(3);
   ranks[0].reset();
@@ -98,7 +136,7 @@ TEST(Bootstrap, LosingRankZeroIsNamedOnEveryOther) {
 }
 
 TEST(Bootstrap, LateRanksAreNamedOnTheOthersAfterTheTimeout) {
-  auto ranks = connect_all(4, {.timeout = engine::Seconds(1.0)});
+  auto ranks = connect_all(4, {.exchange_timeout = engine::Seconds(1.0)});
   const auto errors = run_ranks(4, [&](int rank) {
     if (rank == 0 || rank == 3) ranks[static_cast<std::size_t>(rank)]->barrier();
   });

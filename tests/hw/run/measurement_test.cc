@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <latch>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "hw/run/byte_check.h"
 #include "hw/run/gather_trace.h"
 #include "hw/run/rank_buffers.h"
+#include "hw/system/monotonic_clock.h"
 #include "tests/hw/bootstrap/thread_job.h"
 
 namespace hoccl::hw {
@@ -89,6 +91,32 @@ TEST(Measurement, AWireWithARateIsNoFasterThanIt) {
   scenario.hardware.link_rate = engine::BytesPerSecond(50e6);
   const auto results = measure_all(scenario, {256_KiB});
   EXPECT_GE(results[0][0].rounds->fastest, 256_KiB / *scenario.hardware.link_rate);
+  EXPECT_EQ(results[0][0].bound, 256_KiB / *scenario.hardware.link_rate);
+}
+
+TEST(Measurement, EndsAtOnceWhereAnOperationFailsAndAsksNobody) {
+  RunScenario scenario = quick_scenario("h800-1x2", "sendrecv");
+  // Each would time out after the one before it.
+  scenario.warmup = 100;
+  scenario.pipeline.timeout = Seconds(0.2);
+  auto bootstraps = test::connect_all(2);
+  std::latch failed(1);
+  const auto errors = test::run_ranks(2, [&](int rank) {
+    HwFabric fabric(std::move(bootstraps[static_cast<std::size_t>(rank)]), scenario.topology,
+                    scenario.hardware);
+    Measurement measurement(fabric, scenario, 64_KiB);
+    if (rank == 1) {
+      // Meets the other once and is as if frozen then.
+      fabric.bootstrap().barrier();
+      failed.wait();
+      return;
+    }
+    const Seconds begin = monotonic_now();
+    EXPECT_THROW(measurement.measure(64_KiB), RunFailed);
+    EXPECT_LT(monotonic_now() - begin, 0.1 * scenario.warmup * scenario.pipeline.timeout);
+    failed.count_down();
+  });
+  for (const std::string& error : errors) EXPECT_EQ(error, "");
 }
 
 TEST(RankBuffers, NameTheWrongByteAndItsSource) {
