@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <memory>
 #include <string_view>
 
 #include "engine/base/config_error.h"
@@ -43,6 +44,15 @@ std::string one_line(std::string text) {
   return text;
 }
 
+/// Without "Excludes: --plan" at every option: --plan itself says it once.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string text = CLI::Formatter::make_option_opts(option);
+    return text.substr(0, text.find(" Excludes:"));
+  }
+};
+
 /// Returns help to print, if asked for.
 std::optional<HelpText> parse(CLI::App& app, const std::vector<std::string>& words) {
   // CLI11 takes the words last first, without program and verb.
@@ -62,6 +72,7 @@ template <class Values>
 Verb parse_verb(const std::vector<std::string>& words, const std::string& description,
                 void (*add_options)(CLI::App&, Values&), Values values) {
   CLI::App app(description, fmt::format("{} {}", kProgram, words.front()));
+  app.formatter(std::make_shared<HelpFormatter>());
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
   add_options(app, values);
   if (auto help = parse(app, words)) return *help;

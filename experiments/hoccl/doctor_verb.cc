@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 
+#include "engine/base/config_error.h"
 #include "experiments/hoccl/resolve.h"
+#include "hw/bootstrap/launch.h"
 #include "hw/doctor/checks.h"
 
 namespace hoccl::cli {
@@ -36,18 +39,31 @@ Check check_build() {
 #endif
 }
 
+/// None also where the launcher has set something wrong, which a check will tell.
+std::optional<hw::Launch> find_launch() {
+  try {
+    return hw::read_launch_environment();
+  } catch (const engine::ConfigError&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 int run_doctor(const DoctorOptions& options) {
-  const engine::Topology topology = resolve_topology(options.pattern);
+  const std::optional<hw::Launch> launch = find_launch();
+  if (launch && launch->rank != engine::Rank(0)) return 0;
+  PatternOptions machine = options.pattern;
+  if (launch && !machine.ranks) machine.ranks = launch->size;
+  const engine::Topology topology = resolve_topology(machine);
   // Two pools of slots per GPU that a rank lives on.
   const engine::Bytes slot_memory =
       options.pattern.chunk * (2LL * options.slots * topology.rank_count());
   std::vector<Check> checks =
       hw::check_machine({.ranks = topology.rank_count(), .slot_memory = slot_memory});
   checks.push_back(check_build());
-  fmt::print("# hoccl run --topology {} on host×loopback, {} ranks\n", topology.name(),
-             topology.rank_count());
+  fmt::print("# hoccl run --topology {} on host×loopback, {} rank{}\n", topology.name(),
+             topology.rank_count(), topology.rank_count() == 1 ? "" : "s");
   fmt::print("{:<14} {:<8} found\n", "# check", "finding");
   for (const Check& check : checks) {
     fmt::print("{:<14} {:<8} {}{}{}\n", check.subject, to_string(check.finding), check.found,

@@ -45,13 +45,20 @@ struct Runner {
 #endif
 };
 
+/// What was printed may not have been written: a full disk, a closed pipe.
+int end_of(int exit_code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
+  std::fputs("hoccl: the standard output could not be written\n", stderr);
+  return exit_code == 0 ? kRunFailed : exit_code;
+}
+
 }  // namespace
 }  // namespace hoccl::cli
 
 int main(int argc, char** argv) {
   using namespace hoccl;
   try {
-    return std::visit(cli::Runner{}, cli::parse_command_line({argv + 1, argv + argc}));
+    return cli::end_of(std::visit(cli::Runner{}, cli::parse_command_line({argv + 1, argv + argc})));
   } catch (const engine::ConfigError& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return cli::kBadInput;

@@ -101,11 +101,12 @@ struct ValidateOptions {
   ModelOptions model;
   std::string measured_file;  ///< empty: measure here and now
   std::string csv_file;       ///< empty: none
+  std::string json_file;      ///< empty: none
   std::string command;        ///< as typed, for the headers
 };
 
 struct DoctorOptions {
-  PatternOptions pattern;  ///< topology and ranks
+  PatternOptions pattern;  ///< topology, ranks and chunk
   int slots = 16;
 };
 

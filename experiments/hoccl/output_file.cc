@@ -3,14 +3,48 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <utility>
-#include <vector>
 
 #include "engine/base/config_error.h"
 #include "engine/trace/csv_writer.h"
 #include "engine/trace/perfetto_writer.h"
 
 namespace hoccl::cli {
+
+namespace {
+
+/// One spelling for each file, existing or not.
+std::filesystem::path identity(const std::string& file) {
+  std::error_code error;
+  // Absolute first: a path without any existing part would stay as it is.
+  const std::filesystem::path absolute = std::filesystem::absolute(file, error);
+  std::filesystem::path path = std::filesystem::weakly_canonical(absolute, error);
+  return error ? absolute : path;
+}
+
+}  // namespace
+
+void require_different_files(const std::vector<NamedFile>& outputs,
+                             const std::vector<NamedFile>& inputs) {
+  std::vector<NamedFile> others = inputs;
+  for (const NamedFile& output : outputs) {
+    if (output.file.empty()) continue;
+    for (const NamedFile& other : others) {
+      if (other.file.empty() || identity(other.file) != identity(output.file)) continue;
+      throw engine::ConfigError(fmt::format("{} = '{}': expected another file than {}",
+                                            output.option, output.file, other.option));
+    }
+    others.push_back(output);
+  }
+}
+
+std::vector<NamedFile> files_of(const OutputOptions& options) {
+  return {
+      {"--csv", options.csv_file}, {"--json", options.json_file}, {"--trace", options.trace_file}};
+}
+
+NamedFile preset_or_file(std::string_view option, const std::string& name) {
+  return {option, name.ends_with(".toml") ? name : std::string()};
+}
 
 std::unique_ptr<engine::AtomicFile> open_output(std::string_view option, const std::string& path) {
   if (path.empty()) return nullptr;
@@ -26,24 +60,7 @@ std::unique_ptr<engine::AtomicFile> open_output(std::string_view option, const s
   }
 }
 
-namespace {
-
-void refuse_same_file(const OutputOptions& options) {
-  const std::vector<std::pair<std::string, std::string>> files = {
-      {"--csv", options.csv_file}, {"--json", options.json_file}, {"--trace", options.trace_file}};
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      if (files[i].second.empty() || files[i].second != files[j].second) continue;
-      throw engine::ConfigError(fmt::format("{} = '{}': expected another file than {}",
-                                            files[i].first, files[i].second, files[j].first));
-    }
-  }
-}
-
-}  // namespace
-
 Outputs open_outputs(const OutputOptions& options) {
-  refuse_same_file(options);
   return {.csv = open_output("--csv", options.csv_file),
           .json = open_output("--json", options.json_file),
           .trace = open_output("--trace", options.trace_file)};

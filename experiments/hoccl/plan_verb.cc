@@ -41,6 +41,8 @@ std::optional<engine::Rates> calibrated_rates([[maybe_unused]] const engine::Top
 }  // namespace
 
 void run_plan(const PlanOptions& options) {
+  require_different_files({{"--json", options.json_file}},
+                          {preset_or_file("--topology", options.pattern.topology)});
   const LoadedPlan loaded =
       options.load_file.empty()
           ? compile_plan(options.pattern, options.size)

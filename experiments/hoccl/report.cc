@@ -21,8 +21,9 @@ std::optional<double> percent(const std::optional<Seconds>& bound, Seconds time)
   return 100.0 * (*bound / time);
 }
 
-/// Of slowest and fastest round, in percent of the median.
-double spread_pct(const RunResult& result) {
+/// Of slowest and fastest round, in percent of the median; one round has none.
+std::optional<double> spread_pct(const RunResult& result) {
+  if (result.rounds->count < 2) return std::nullopt;
   return 100.0 * ((result.rounds->slowest - result.rounds->fastest) / result.time);
 }
 
@@ -140,7 +141,7 @@ std::string table_row(const RunResult& result) {
       table_cell(percent(result.calibrated_bound, result.time), 13), microseconds(result.launch),
       microseconds(result.submit), microseconds(result.proxy), result.sms);
   if (result.rounds) {
-    text += fmt::format(" {:>9.2f} {:>5}", spread_pct(result),
+    text += fmt::format(" {} {:>5}", table_cell(spread_pct(result), 9),
                         result.rounds->count * result.rounds->iterations);
   }
   return text + '\n';
@@ -156,6 +157,7 @@ void write_csv(std::ostream& stream, const ReportHead& head, std::span<const Run
   for (const auto& [name, value] : further_numbers(first)) names.emplace_back(name);
   for (const auto& [name, value] : head.conditions) names.push_back(name);
   names.emplace_back("seed");
+  for (const auto& [name, value] : head.settings) names.push_back(name);
   stream << fmt::format("{}\n", fmt::join(names, ","));
 
   const auto number = [](const std::optional<double>& value) {
@@ -170,6 +172,7 @@ void write_csv(std::ostream& stream, const ReportHead& head, std::span<const Run
     for (const auto& [name, value] : further_numbers(result)) cells.push_back(number(value));
     for (const auto& [name, value] : head.conditions) cells.push_back(csv_cell(value));
     cells.push_back(std::to_string(head.seed));
+    for (const auto& [name, value] : head.settings) cells.push_back(csv_cell(value));
     stream << fmt::format("{}\n", fmt::join(cells, ","));
   }
 }

@@ -29,6 +29,8 @@ struct ReportHead {
   std::vector<std::string> notes;  ///< further `#` lines of the table
   /// What else the numbers depend on: further columns of the CSV, the same in every row.
   std::vector<std::pair<std::string, std::string>> conditions;
+  /// The same, behind all other columns. Not in the JSON, where `more` holds them with their types.
+  std::vector<std::pair<std::string, std::string>> settings;
 };
 
 /// For people: `#` lines that say what was done, then nccl-tests' columns and ours.

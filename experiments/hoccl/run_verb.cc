@@ -16,6 +16,7 @@
 #include "experiments/hoccl/recorded_run.h"
 #include "experiments/hoccl/report.h"
 #include "experiments/hoccl/resolve.h"
+#include "experiments/hoccl/run_head.h"
 #include "hw/bootstrap/bootstrap.h"
 #include "hw/bootstrap/launch.h"
 #include "hw/bootstrap/launcher.h"
@@ -62,6 +63,9 @@ hw::HwOptions hardware_options(const RunOptions& options, const Work& work) {
 Job resolve_job(const RunOptions& options) {
   Work work = resolve_work(options.work, options.work.slots);
   require_one_size(options.output.trace_file, work.sizes);
+  require_different_files(files_of(options.output),
+                          {preset_or_file("--topology", options.work.pattern.topology),
+                           {"--plan", options.work.plan_file}});
   const hw::HwOptions hardware = hardware_options(options, work);
   const PatternOptions& pattern = options.work.pattern;
   Job job{.scenario = {.topology = std::move(work.topology),
@@ -101,44 +105,15 @@ Job resolve_launched_job(RunOptions options, int size) {
   return job;
 }
 
-ReportHead make_head(const RunOptions& options, const hw::RunScenario& scenario) {
-  const hw::HostDescription host = hw::describe_host();
-  const hw::HwOptions& hardware = scenario.hardware;
-  const std::string copy(to_string(hardware.copy));
-  const std::string link(to_string(hardware.link));
-  const std::string rate = hardware.link_rate ? engine::to_string(*hardware.link_rate) : "";
-  const std::string delay = engine::to_string(hardware.link_delay);
-  ReportHead head;
-  head.kind = ReportKind::kMeasured;
-  head.command = fmt::format("hoccl {}", fmt::join(options.words, " "));
-  head.pattern = scenario.pattern;
-  head.system = "hoccl";
-  head.topology = scenario.topology.name();
-  head.ranks = scenario.topology.rank_count();
-  head.seed = scenario.seed;
-  head.warmup = scenario.warmup;
-  head.notes = {
-      fmt::format("on {}×{} (link rate {}, delay {}): {}, {} cores, {}", copy, link,
-                  rate.empty() ? "unlimited" : rate, delay, host.cpu, host.cores, host.kernel),
-      fmt::format("time: median of {} rounds of back-to-back operations, n in all; spread: "
-                  "(slowest - fastest) / median",
-                  scenario.rounds),
-      "bound: none, because the rates of the topology are not those of this machine"};
-  if (scenario.check)
-    head.notes.emplace_back("one more operation per size: every received byte is checked");
-  head.conditions = {{"copy", copy},
-                     {"link", link},
-                     {"link_rate", rate},
-                     {"link_delay", delay},
-                     {"host", fmt::format("{}, {} cores, {}", host.cpu, host.cores, host.kernel)}};
-  return head;
-}
-
-hw::BootstrapOptions bootstrap_options(const hw::RunScenario& scenario) {
+/// A rank without a part in the pattern waits at the end of a round for those with one: longer than
+/// their own timeouts, and as long as a round takes on a crowded machine or a slow link.
+hw::BootstrapOptions bootstrap_options(const hw::RunScenario& scenario, Bytes largest) {
+  constexpr engine::BytesPerSecond kSlowest(20e6);
+  const engine::BytesPerSecond link = scenario.hardware.link_rate.value_or(kSlowest);
+  const int operations = std::max(scenario.warmup, scenario.iterations.value_or(1));
   hw::BootstrapOptions options;
-  // A rank that waits for the others at the end of a round must outwait their own timeouts.
-  options.timeout = std::max(options.timeout, 2 * scenario.pipeline.timeout) +
-                    Seconds(1.0) * scenario.iterations.value_or(0);
+  options.exchange_timeout = std::max(options.exchange_timeout, 2 * scenario.pipeline.timeout) +
+                             largest / std::min(kSlowest, link * 0.5) * operations;
   return options;
 }
 
@@ -156,7 +131,7 @@ class Printer {
   Printer(const RunOptions& options, const Job& job)
       : options_(options),
         job_(job),
-        head_(make_head(options, job.scenario)),
+        head_(make_run_head(options.words, job.scenario)),
         outputs_(open_outputs(options.output)) {
     fmt::print("{}", table_head(head_));
   }
@@ -194,7 +169,8 @@ class Printer {
 void run_rank(const RunOptions& options, const hw::Launch& launch) {
   const Job job = resolve_launched_job(options, launch.size);
   std::optional<Printer> printer;
-  auto bootstrap = hw::Bootstrap::connect(launch, bootstrap_options(job.scenario));
+  auto bootstrap =
+      hw::Bootstrap::connect(launch, bootstrap_options(job.scenario, std::ranges::max(job.sizes)));
   require_same_job(*bootstrap, options, job);
   hw::HwFabric fabric(std::move(bootstrap), job.scenario.topology, job.scenario.hardware);
   hw::Measurement measurement(fabric, job.scenario, std::ranges::max(job.sizes));

@@ -58,8 +58,10 @@ ReportHead make_head(const SimOptions& options, const sim::Scenario& scenario) {
           .warmup = scenario.warmup,
           .notes = {fmt::format("network {}, calibration {} ({}), iterations {}", network,
                                 calibration, hash, scenario.iterations)},
-          .conditions = {
-              {"network", network}, {"calibration", calibration}, {"calibration_hash", hash}}};
+          .conditions = {{"network", network},
+                         {"calibration", calibration},
+                         {"calibration_hash", hash}},
+          .settings = {}};
 }
 
 void print_calibration(const sim::Calibration& calibration) {
@@ -94,6 +96,10 @@ void run_sim(const SimOptions& options) {
   scenario.plan = std::move(work.plan);
   require_one_size(options.output.trace_file, work.sizes);
   sim::require_runnable(scenario, work.sizes);
+  require_different_files(files_of(options.output),
+                          {preset_or_file("--topology", options.work.pattern.topology),
+                           preset_or_file("--calibration", options.model.calibration),
+                           {"--plan", options.work.plan_file}});
   Outputs outputs = open_outputs(options.output);
   const ReportHead head = make_head(options, scenario);
   const std::vector<RunResult> results = simulate_all(options, scenario, work.sizes, outputs);

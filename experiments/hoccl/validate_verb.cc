@@ -2,17 +2,17 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "engine/base/config_error.h"
 #include "experiments/hoccl/model.h"
 #include "experiments/hoccl/output_file.h"
 #include "experiments/hoccl/recorded_run.h"
@@ -20,6 +20,7 @@
 #include "experiments/hoccl/run_verb.h"
 #include "experiments/hoccl/run_words.h"
 #include "experiments/hoccl/validation.h"
+#include "hw/bootstrap/launch.h"
 #include "hw/system/file_descriptor.h"
 #include "hw/system/system_error.h"
 #include "sim/run/simulate.h"
@@ -31,25 +32,19 @@ namespace {
 using engine::Bytes;
 using engine::BytesPerSecond;
 
-/// A name for a file that is removed again.
-class TemporaryFile {
+/// A file without a name, which the ranks of a job inherit: nothing is left of it, whoever is
+/// killed.
+class NamelessFile {
  public:
-  TemporaryFile()
-      : path_((std::filesystem::temp_directory_path() / "hoccl-validate-XXXXXX").string()) {
-    const hw::FileDescriptor file(::mkstemp(path_.data()));
-    if (!file) throw hw::SystemError(fmt::format("create {}", path_));
+  NamelessFile() : file_(::memfd_create("hoccl-validate", 0)) {
+    if (!file_) throw hw::SystemError("memfd_create");
   }
-  ~TemporaryFile() {
-    std::error_code ignored;
-    std::filesystem::remove(path_, ignored);
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
 
-  [[nodiscard]] const std::string& path() const { return path_; }
+  /// In this process, and in those that it starts.
+  [[nodiscard]] std::string path() const { return fmt::format("/dev/fd/{}", file_.get()); }
 
  private:
-  std::string path_;
+  hw::FileDescriptor file_;
 };
 
 /// While it lives, what this process and its children print goes nowhere; errors still show.
@@ -123,8 +118,21 @@ std::vector<Bytes> sizes_of(const RecordedRun& run) {
   return sizes;
 }
 
-int validate(const ValidateOptions& options, const std::string& measured_file,
-             engine::AtomicFile* csv) {
+struct Files {
+  std::unique_ptr<engine::AtomicFile> csv;
+  std::unique_ptr<engine::AtomicFile> json;
+};
+
+Files open_files(const ValidateOptions& options) {
+  require_different_files({{"--csv", options.csv_file}, {"--json", options.json_file}},
+                          {preset_or_file("--topology", options.work.pattern.topology),
+                           preset_or_file("--calibration", options.model.calibration),
+                           {"--plan", options.work.plan_file},
+                           {"--measured", options.measured_file}});
+  return {open_output("--csv", options.csv_file), open_output("--json", options.json_file)};
+}
+
+int validate(const ValidateOptions& options, const std::string& measured_file, const Files& files) {
   const RecordedRun run = read_recorded_run(measured_file, options.work.pattern.topology);
   const sim::Scenario scenario = scenario_of(run, options.model);
   const std::vector<Bytes> sizes = sizes_of(run);
@@ -132,20 +140,32 @@ int validate(const ValidateOptions& options, const std::string& measured_file,
   const std::vector<engine::RunResult> simulated =
       sim::simulate_legs(scenario, sizes, options.model.jobs);
   const std::vector<Comparison> rows = compare(simulated, run.results);
-  if (csv != nullptr) {
-    write_comparison_csv(csv->stream(), rows);
-    csv->commit();
+  const ComparisonHead head = {
+      .command = options.command,
+      .measured_command = run.command,
+      .host = run.host,
+      .hardware = run.scenario.hardware,
+      .topology = run.scenario.topology.name(),
+      .network = std::string(to_string(scenario.network)),
+      .calibration = describe_calibration(options.model, scenario.calibration)};
+  if (files.csv) {
+    write_comparison_csv(files.csv->stream(), rows);
+    files.csv->commit();
   }
-  fmt::print("{}", comparison_table(
-                       {.command = options.command,
-                        .measured_command = run.command,
-                        .host = run.host,
-                        .hardware = run.scenario.hardware,
-                        .topology = run.scenario.topology.name(),
-                        .network = std::string(to_string(scenario.network)),
-                        .calibration = describe_calibration(options.model, scenario.calibration)},
-                       rows));
+  if (files.json) {
+    write_comparison_json(files.json->stream(), head, rows);
+    files.json->commit();
+  }
+  fmt::print("{}", comparison_table(head, rows));
   return 0;
+}
+
+bool has_launcher() {
+  try {
+    return hw::read_launch_environment().has_value();
+  } catch (const engine::ConfigError&) {
+    return true;  // one that has not said enough for a run
+  }
 }
 
 }  // namespace
@@ -153,12 +173,17 @@ int validate(const ValidateOptions& options, const std::string& measured_file,
 int run_validate(const ValidateOptions& options) {
   // What the simulation would refuse, before anything is measured.
   resolve_network(options.model.network);
-  const std::unique_ptr<engine::AtomicFile> csv = open_output("--csv", options.csv_file);
-  if (!options.measured_file.empty()) return validate(options, options.measured_file, csv.get());
+  if (options.measured_file.empty() && has_launcher()) {
+    throw engine::ConfigError(
+        "hoccl validate: started by a launcher, which it cannot be; expected 'hoccl run --json "
+        "FILE' there, then 'hoccl validate --measured FILE' alone");
+  }
+  const Files files = open_files(options);
+  if (!options.measured_file.empty()) return validate(options, options.measured_file, files);
   resolve_calibration(options.model, resolve_topology(options.work.pattern));
-  const TemporaryFile measured;
+  const NamelessFile measured;
   const int exit_code = measure(options, measured.path());
-  return exit_code == 0 ? validate(options, measured.path(), csv.get()) : exit_code;
+  return exit_code == 0 ? validate(options, measured.path(), files) : exit_code;
 }
 
 }  // namespace hoccl::cli

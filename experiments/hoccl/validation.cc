@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "engine/base/check.h"
@@ -44,8 +45,7 @@ std::string link_note(const hw::HwOptions& hardware) {
   }
   if (!hardware.link_rate) {
     return "the simulated NICs have the topology's rate, this host's wire has none of its own: "
-           "give "
-           "--link-rate to compare the wire";
+           "give --link-rate to compare the wire";
   }
   return fmt::format("the simulated NICs have this link's rate ({}) and delay ({})",
                      to_string(*hardware.link_rate), engine::to_string(hardware.link_delay));
@@ -85,7 +85,9 @@ std::string comparison_table(const ComparisonHead& head, std::span<const Compari
       "#   {}\n"
       "# The copy legs of this host are compared with the named calibration of a GPU, which is not "
       "this host's:\n"
-      "# only the wire is expected to agree. Legs: engine time per leg, of one traced operation.\n"
+      "# only the wire is expected to agree, where its thread finds a core free. Legs: engine time "
+      "per leg of\n"
+      "# one traced operation (n = 1).\n"
       "#{:>11} {:<9} {:>13} {:>13} {:>11} {:>11} {:>9} {:>5}\n",
       head.command, head.measured_command, to_string(head.hardware.copy),
       to_string(head.hardware.link), head.host, head.topology, head.network, head.calibration,
@@ -114,6 +116,42 @@ void write_comparison_csv(std::ostream& stream, std::span<const Comparison> rows
                           cell(fastest(row)), cell(slowest(row)), cell(row.error_pct()),
                           operations(row));
   }
+}
+
+void write_comparison_json(std::ostream& stream, const ComparisonHead& head,
+                           std::span<const Comparison> rows) {
+  using nlohmann::ordered_json;
+  const hw::HwOptions& hardware = head.hardware;
+  ordered_json report = {
+      {"schema", 1},
+      {"kind", "comparison"},
+      {"command", head.command},
+      {"measured",
+       {{"command", head.measured_command},
+        {"host", head.host},
+        {"copy", to_string(hardware.copy)},
+        {"link", to_string(hardware.link)},
+        {"link_rate", hardware.link_rate ? ordered_json(engine::to_string(*hardware.link_rate))
+                                         : ordered_json(nullptr)},
+        {"link_delay", engine::to_string(hardware.link_delay)}}},
+      {"simulated",
+       {{"topology", head.topology}, {"network", head.network}, {"calibration", head.calibration}}},
+      {"results", ordered_json::array()}};
+  const auto number = [](const std::optional<double>& value) {
+    return value ? ordered_json(*value) : ordered_json(nullptr);
+  };
+  for (const Comparison& row : rows) {
+    report["results"].push_back({{"size_bytes", row.size.count()},
+                                 {"part", row.part},
+                                 {"simulated_us", number(microseconds_of(row.simulated))},
+                                 {"measured_us", number(microseconds_of(row.measured))},
+                                 {"min_us", number(fastest(row))},
+                                 {"max_us", number(slowest(row))},
+                                 {"error_pct", number(row.error_pct())},
+                                 {"n", operations(row)}});
+  }
+  // A path on the command line need not be UTF-8.
+  stream << report.dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';
 }
 
 }  // namespace hoccl::cli

@@ -39,5 +39,8 @@ struct ComparisonHead {
 };
 std::string comparison_table(const ComparisonHead& head, std::span<const Comparison> rows);
 void write_comparison_csv(std::ostream& stream, std::span<const Comparison> rows);
+/// One object: what was compared with what, and the rows of the CSV.
+void write_comparison_json(std::ostream& stream, const ComparisonHead& head,
+                           std::span<const Comparison> rows);
 
 }  // namespace hoccl::cli

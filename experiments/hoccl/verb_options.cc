@@ -21,11 +21,13 @@ void exclude(CLI::Option* option, const Choices& choices) {
   for (CLI::Option* choice : choices) option->excludes(choice);
 }
 
-Choices add_machine_options(CLI::App& app, PatternOptions& values) {
+Choices add_machine_options(CLI::App& app, PatternOptions& values,
+                            const std::string& default_topology) {
   OptionReader options(app);
   options.text("--topology", values.topology,
                "h800-<nodes>x<gpus>, h200-<nodes>x<gpus>, h200-1x1, gb200-nvl72 or a .toml file; "
-               "default: h800-2x8, or the one a saved schedule names");
+               "default: " +
+                   default_topology);
   return {options.integer(
       "--ranks", values.ranks, 1, kAny,
       "use the first places, spread evenly over the nodes; default: one rank per GPU")};
@@ -33,7 +35,7 @@ Choices add_machine_options(CLI::App& app, PatternOptions& values) {
 
 /// Returns those that choose what is moved: a plan file excludes them.
 Choices add_pattern_options(CLI::App& app, PatternOptions& values) {
-  Choices choices = add_machine_options(app, values);
+  Choices choices = add_machine_options(app, values, "h800-2x8, or the one a saved schedule names");
   OptionReader options(app);
   choices.push_back(
       options.text("--pattern", values.pattern, "sendrecv (one pair), sendrecv-ring or ppchain"));
@@ -76,7 +78,9 @@ Choices add_work_options(CLI::App& app, WorkOptions& values) {
   choices.push_back(options.size("-e,--end", values.end, "largest size"));
   choices.push_back(options.integer("-f,--factor", values.factor, 2, 1 << 20, "size step"));
   CLI::Option* plan =
-      options.file("--plan", values.plan_file, "run a saved schedule, which fixes the size");
+      options.file("--plan", values.plan_file,
+                   "run a saved schedule, which fixes what the options from --ranks to --factor "
+                   "choose: none of them may be given");
   exclude(plan, choices);
   choices.push_back(plan);
   for (CLI::Option* option : add_pipeline_options(app, values)) choices.push_back(option);
@@ -134,7 +138,9 @@ void add_plan_options(CLI::App& app, PlanOptions& values) {
   OptionReader options(app);
   choices.push_back(options.size("-b,--begin", values.size, "message size"));
   choices.push_back(options.file("--json", values.json_file, "save the schedule"));
-  exclude(options.file("--load", values.load_file, "verify and show a saved schedule instead"),
+  exclude(options.file("--load", values.load_file,
+                       "verify and show a saved schedule; of the others only --topology may be "
+                       "given"),
           choices);
 }
 
@@ -167,16 +173,20 @@ void add_validate_options(CLI::App& app, ValidateOptions& values) {
   for (CLI::Option* option : add_measure_options(app, values.measure)) measuring.push_back(option);
   OptionReader options(app);
   exclude(options.file("--measured", values.measured_file,
-                       "compare with what `hoccl run --json FILE` recorded, here or elsewhere"),
+                       "compare with what `hoccl run --json FILE` recorded, here or elsewhere; of "
+                       "the options above only --topology may be given"),
           measuring);
   add_model_options(app, values.model);
   options.file("--csv", values.csv_file, "write the table as CSV");
+  options.file("--json", values.json_file, "write the table as JSON");
 }
 
 void add_doctor_options(CLI::App& app, DoctorOptions& values) {
-  add_machine_options(app, values.pattern);
-  OptionReader(app).integer("--slots", values.slots, 1, kMaxSlots,
-                            "send slots, and receive slots, of every staging place");
+  add_machine_options(app, values.pattern, "h800-2x8");
+  OptionReader options(app);
+  options.size("--chunk", values.pattern.chunk, "size of a slot");
+  options.integer("--slots", values.slots, 1, kMaxSlots,
+                  "send slots, and receive slots, of every staging place");
 }
 
 }  // namespace hoccl::cli

@@ -84,6 +84,7 @@ CASES: list[tuple[str, list[str]]] = [
     ("sim --json absent/a.json", ["--json", "absent/a.json", "expected a file"]),
     ("sim --csv ok.csv --json absent/a.json", ["--json", "absent/a.json", "expected a file"]),
     ("sim --csv same --json same", ["--json", "same", "expected another file"]),
+    ("sim --csv same --json ./absent/../same", ["--json", "same", "expected another file", "--csv"]),
     ("sim -b 2MiB -e 2MiB --trace absent/t.json", ["--trace", "absent/t.json", "expected a file"]),
     ("sim -b 2MiB -e 4MiB --trace t.json", ["--trace", "t.json", "expected one size"]),
     ("plan --json absent/p.json", ["--json", "absent/p.json", "expected a file"]),
@@ -112,6 +113,7 @@ CASES: list[tuple[str, list[str]]] = [
     ("run -b 2MiB -e 4MiB --trace t.json", ["--trace", "t.json", "expected one size"]),
     ("run --csv absent/a.csv", ["--csv", "absent/a.csv", "expected a file"]),
     ("run --csv same --json same", ["--json", "same", "expected another file"]),
+    ("run --csv a --trace ./a -b 1MiB -e 1MiB", ["--trace", "./a", "expected another file", "--csv"]),
     ("run --plan absent.json", ["absent.json", "expected a plan file"]),
     ("run --plan p.json -b 2MiB", ["--plan", "--begin", "excludes"]),
     ("validate --measured absent.json", ["absent.json", "expected a file that"]),
@@ -122,8 +124,11 @@ CASES: list[tuple[str, list[str]]] = [
     ("validate --set nccl.step=1us", ["--set", "nccl.step", "expected one of"]),
     ("validate --copy cuda", ["copy", "cuda", "expected host"]),
     ("validate --csv absent/a.csv", ["--csv", "absent/a.csv", "expected a file"]),
+    ("validate --csv a --json ./a", ["--json", "./a", "expected another file than --csv"]),
+    ("validate --measured m --csv ./m", ["--csv", "./m", "expected another file than --measured"]),
     ("doctor --topology h800", ["topology", "h800", "expected", "h800-<nodes>x<gpus>"]),
     ("doctor --ranks 0", ["--ranks", "'0'", "expected a whole number from 1"]),
+    ("doctor --chunk 2", ["--chunk", "'2'", "expected a size with a unit"]),
     ("doctor extra", ["extra", "expected"]),
 ]
 

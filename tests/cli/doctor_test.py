@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import unittest
 
 from program import ProgramTest
@@ -17,12 +18,30 @@ class Doctor(ProgramTest):
             self.assertRegex(text, rf"(?m)^{subject} +ok ")
         self.assertIn("# 0 problems found", text)
 
-    def test_names_the_launcher(self) -> None:
-        outcome = self.run_program(
-            "doctor",
-            environment={"HOCCL_JOB_SECRET": "0" * 32, "RANK": "1", "WORLD_SIZE": "4",
-                         "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"})
-        self.assertIn("torchrun: rank 1 of 4", outcome.stdout)
+    def test_speaks_of_the_launchers_job_and_on_rank_0_only(self) -> None:
+        job = {"HOCCL_JOB_SECRET": "0" * 32, "WORLD_SIZE": "4", "MASTER_ADDR": "127.0.0.1",
+               "MASTER_PORT": "29500"}
+        first = self.run_program("doctor", environment=job | {"RANK": "0"})
+        self.assertIn("torchrun: rank 0 of 4", first.stdout)
+        self.assertIn("host×loopback, 4 ranks", first.stdout)
+        second = self.run_program("doctor", environment=job | {"RANK": "1"})
+        self.assertEqual((second.returncode, second.stdout, second.stderr), (0, "", ""))
+
+    def test_chunk_and_slots_say_how_much_memory_there_must_be(self) -> None:
+        text = self.succeed("doctor", "--topology", "h800-1x2", "--slots", "4", "--chunk", "16MiB")
+        self.assertIn("slots take 0.2 GiB", text)  # 2 ranks x 2 pools x 4 x 16 MiB = 0.25 GiB
+
+    def test_warns_of_cores_that_it_may_not_use(self) -> None:
+        cores = os.sched_getaffinity(0)
+        if len(cores) < 2:
+            self.skipTest("this process has one core itself")
+        os.sched_setaffinity(0, {min(cores)})
+        self.addCleanup(os.sched_setaffinity, 0, cores)
+        text = self.succeed("doctor", "--topology", "h800-1x2", "--slots", "1")
+        self.assertRegex(text, r"(?m)^cores +warn +1 of \d+ cores usable for 2 ranks .*--bind-to none")
+
+    def test_help_does_not_speak_of_schedules(self) -> None:
+        self.assertNotIn("schedule", self.succeed("doctor", "--help"))
 
     def test_problem_gives_exit_code_1_and_says_what_to_do(self) -> None:
         # A launcher without a secret.

@@ -141,6 +141,7 @@ class Output(ProgramTest):
         self.assertIn("usage: hoccl", self.succeed("--help"))
         self.assertIn("--topology", self.succeed("sim", "--help"))
         self.assertIn("--load", self.succeed("plan", "--help"))
+        self.assertNotIn("Excludes", self.succeed("sim", "--help"))
         self.assertRegex(self.succeed("--version"), r"^hoccl \d+\.\d+\.\d+\n$")
 
     def test_failed_operation_ends_with_its_status_and_exit_1(self) -> None:
@@ -181,6 +182,14 @@ class SavedPlan(ProgramTest):
         self.succeed("plan", "--topology", "lab.toml", "--to", "2", "--json", "plan.json")
         self.expect_refused(["sim", "--plan", "plan.json"], ["plan.json", "lab", "--topology"])
         self.succeed("sim", "--plan", "plan.json", "--topology", "lab.toml")
+        for verb in ("plan", "sim", "validate"):
+            self.expect_refused([verb, "--topology", "lab.toml", "--json", "./lab.toml"],
+                                ["--json", "./lab.toml", "expected another file than --topology"])
+
+    def test_is_not_overwritten_by_its_run(self) -> None:
+        self.succeed("plan", "--to", "8", "-b", "1MiB", "--json", "plan.json")
+        self.expect_refused(["sim", "--plan", "plan.json", "--csv", "./plan.json"],
+                            ["--csv", "./plan.json", "expected another file than --plan"])
 
     def test_of_fewer_ranks_runs_on_as_many(self) -> None:
         self.succeed("plan", "--ranks", "4", "--to", "2", "-b", "8MiB", "--json", "plan.json")

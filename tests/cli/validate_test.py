@@ -5,10 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import signal
+import subprocess
+import time
 import unittest
 from typing import Any
 
-from program import ProgramTest
+from program import PROGRAM_VARIABLE, ProgramTest, children_of
 
 WORK = ("--topology", "h800-2x2", "--to", "2", "-b", "2MiB", "-e", "4MiB", "--chunk", "1MiB",
         "--link-rate", "0.2GB/s", "--iterations", "1", "--rounds", "3")
@@ -59,8 +63,41 @@ class Validate(ProgramTest):
     def test_table_says_what_is_compared_with_what(self) -> None:
         text = self.succeed("validate", *WORK)
         for words in ("# measured: hoccl run", "host×loopback", "# simulated:", "H800",
-                      "only the wire is expected to agree"):
+                      "only the wire is expected to agree", "(n = 1)"):
             self.assertIn(words, text)
+
+    def test_json_holds_the_rows_of_the_csv(self) -> None:
+        rows = self.rows(*WORK, "--json", "report.json")
+        report = json.loads(self.read("report.json"))
+        self.assertEqual(report["kind"], "comparison")
+        self.assertEqual(report["measured"]["link_rate"], "200MB/s")
+        self.assertEqual(len(report["results"]), len(rows))
+        for result in report["results"]:
+            row = rows[result["size_bytes"], result["part"]]
+            self.assertEqual(f"{result['measured_us']:.6f}", row["measured_us"])
+            self.assertEqual(result["n"], int(row["n"]))
+            self.assertEqual(result["min_us"] is None, result["part"] != "all")
+
+    def test_under_a_launcher_is_refused(self) -> None:
+        for job in ({"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"},
+                    {"HOCCL_JOB_SECRET": "0" * 32, "RANK": "1", "WORLD_SIZE": "2",
+                     "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}):
+            self.expect_refused(["validate", *WORK],
+                                ["hoccl run --json FILE", "hoccl validate --measured FILE"], job)
+
+    def test_told_to_end_it_leaves_nothing(self) -> None:
+        process = subprocess.Popen(
+            [os.environ[PROGRAM_VARIABLE], "validate", *WORK[:-1], "1000"], cwd=self.folder,
+            env=os.environ | {"TMPDIR": str(self.folder)}, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.kill)
+        deadline = time.monotonic() + 20
+        while not children_of(process.pid):
+            self.assertLess(time.monotonic(), deadline, "it starts no ranks")
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 128 + signal.SIGINT)
+        self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_recorded_run_is_compared_offline(self) -> None:
         self.succeed("run", *WORK, "--json", "run.json")

@@ -1,29 +1,39 @@
 #include "tests/hw/job/leftovers.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
-#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
+#include <utility>
 
 namespace hoccl::hw {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// "3 -> socket:[123]", for each open descriptor of this process but the one that lists them.
-std::set<std::string> open_descriptors() {
-  std::set<std::string> result;
+/// Each open descriptor of this process, but the one that lists them. By inode, because the name of
+/// a file may change.
+std::map<int, std::pair<dev_t, ino_t>> open_descriptors() {
+  std::map<int, std::pair<dev_t, ino_t>> result;
   for (const fs::directory_entry& entry : fs::directory_iterator("/proc/self/fd")) {
-    std::error_code error;
-    const fs::path target = fs::read_symlink(entry.path(), error);
-    if (error || target.string().ends_with("/fd")) continue;
-    result.insert(fmt::format("{} -> {}", entry.path().filename().string(), target.string()));
+    const int number = std::stoi(entry.path().filename().string());
+    struct stat status = {};
+    if (::fstat(number, &status) == 0) result[number] = {status.st_dev, status.st_ino};
   }
+  // The directory that was being read is closed by now.
+  std::erase_if(result, [](const auto& entry) { return ::fcntl(entry.first, F_GETFD) < 0; });
   return result;
+}
+
+std::string target_of(int descriptor) {
+  std::error_code error;
+  const fs::path target = fs::read_symlink(fmt::format("/proc/self/fd/{}", descriptor), error);
+  return fmt::format("{} -> {}", descriptor, target.string());
 }
 
 std::string line_with(const std::string& file, const std::string& text) {
@@ -45,8 +55,11 @@ std::string Leftovers::find() const {
   int status = 0;
   const pid_t child = ::waitpid(-1, &status, WNOHANG);
   if (child >= 0) return fmt::format("a child process ({})", child);
-  for (const std::string& descriptor : open_descriptors()) {
-    if (!descriptors_.contains(descriptor)) return "an open descriptor: " + descriptor;
+  for (const auto& [number, file] : open_descriptors()) {
+    const auto before = descriptors_.find(number);
+    if (before == descriptors_.end() || before->second != file) {
+      return "an open descriptor: " + target_of(number);
+    }
   }
   const std::string mapping = line_with("/proc/self/maps", "/memfd:hoccl");
   if (!mapping.empty()) return "mapped memory: " + mapping;

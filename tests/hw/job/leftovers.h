@@ -1,7 +1,10 @@
 #pragma once
 
-#include <set>
+#include <sys/types.h>
+
+#include <map>
 #include <string>
+#include <utility>
 
 namespace hoccl::hw {
 
@@ -16,7 +19,7 @@ class Leftovers {
   [[nodiscard]] std::string find() const;
 
  private:
-  std::set<std::string> descriptors_;
+  std::map<int, std::pair<dev_t, ino_t>> descriptors_;  ///< by number: device and inode
 };
 
 }  // namespace hoccl::hw
