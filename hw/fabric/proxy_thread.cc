@@ -40,8 +40,10 @@ struct ProxyThread::Impl {
   void run() {
     ::pthread_getcpuclockid(::pthread_self(), &clock);
     has_clock.store(true, std::memory_order_release);
-    while (!stopping.load(std::memory_order_acquire)) {
+    while (true) {
+      // First, so that the ring that comes with `stopping` cannot be slept through.
       const std::uint32_t seen = port.doorbell().rings();
+      if (stopping.load(std::memory_order_acquire)) return;
       const std::optional<Seconds> deadline = proxy.step();
       quiescent.store(proxy.quiescent(), std::memory_order_release);
       rest(seen, deadline);

@@ -17,7 +17,7 @@ TEST(ProxyThread, StopsWhateverItIsDoing) {
   HwRanks ranks(std::move(settings), Living::kProcess);
   // A rank that does not come back is a failure of this call.
   ranks.call(engine::Rank(0), [](RankUnderTest& rank) {
-    for (int i = 0; i < 3000; ++i) {
+    for (int i = 0; i < 10000; ++i) {
       const ProxyThread proxy(rank.fabric(), engine::PipelineOptions());
       const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(i % 400 * 100);
       while (std::chrono::steady_clock::now() < end) {
