@@ -39,7 +39,9 @@ def environment_of(process: int) -> list[str]:
 def shared_kib(process: int) -> int:
     """Shared memory it has touched: what it has received is part of it."""
     status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
-    return int(re.search(r"RssShmem:\s+(\d+) kB", status)[1])
+    found = re.search(r"RssShmem:\s+(\d+) kB", status)
+    assert found is not None, status
+    return int(found[1])
 
 
 class Run(ProgramTest):
