@@ -17,7 +17,7 @@ namespace {
 using engine::Rank;
 using engine::Seconds;
 
-constexpr std::uint64_t kSeeds = 30;
+constexpr std::uint64_t kSeeds = 60;
 constexpr std::uint64_t kThreadSeeds = 6;
 constexpr std::uint64_t kShards = 2;
 /// Far more than any of these jobs needs, sanitizers and a crowded machine included.

@@ -14,6 +14,7 @@ namespace hoccl::hw {
 using engine::Bytes;
 using engine::FuzzMessage;
 using engine::Rank;
+using engine::Region;
 using engine::Seconds;
 using engine::SendRecvRequest;
 using engine::Status;
@@ -28,28 +29,41 @@ constexpr std::byte kScribble{0xee};
 
 std::uint64_t pattern_of(std::size_t message) { return 1000 + message; }
 
+bool is_multicast(const FuzzMessage& message) { return !message.more_targets.empty(); }
+
 }  // namespace
 
 RandomRank::RandomRank(const RandomJob& job, RankUnderTest& rank)
     : job_(job), rank_(rank), random_(job.seed ^ (0x9e37ULL + rank.fabric().rank().index())) {
   const Rank self = rank.fabric().rank();
   for (std::size_t i = 0; i < job.messages.size(); ++i) {
-    if (job.messages[i].source == self) add(i, true);
-    if (job.messages[i].target == self) add(i, false);
+    const FuzzMessage& message = job.messages[i];
+    if (message.source == self) {
+      add(i, Side::kSend);
+    } else if (receives(message, self)) {
+      add(i, Side::kReceive);
+    } else if (is_multicast(message)) {
+      add(i, Side::kBystander);
+    }
   }
 }
 
-void RandomRank::add(std::size_t message, bool sends) {
+void RandomRank::add(std::size_t message, Side side) {
   const FuzzMessage& what = job_.messages[message];
-  const StreamId stream = sends ? what.source_stream : what.target_stream;
-  const bool joins = sends ? what.joins_at_source : what.joins_at_target;
-  if (groups_.empty() || !joins || groups_.back().stream != stream)
-    groups_.push_back({stream, {}, {}});
+  const bool multicast = is_multicast(what);
+  const StreamId stream =
+      multicast || side == Side::kSend ? what.source_stream : what.target_stream;
+  const bool wants_to = side == Side::kSend ? what.joins_at_source : what.joins_at_target;
+  const bool joins = wants_to && !multicast && !groups_.empty() &&
+                     groups_.back().stream == stream &&
+                     !is_multicast(message_of(groups_.back().parts.front()));
+  if (!joins) groups_.push_back({stream, {}, {}});
+  const Bytes size = side == Side::kBystander ? Bytes(0) : what.size;
   Part part;
   part.message = message;
-  part.sends = sends;
-  part.buffer = rank_.fabric().allocate(what.size + kMargin + kMargin);
-  part.region = {part.buffer, kMargin, what.size};
+  part.side = side;
+  part.buffer = rank_.fabric().allocate(size + kMargin + kMargin);
+  part.region = {part.buffer, kMargin, size};
   groups_.back().parts.push_back(part);
 }
 
@@ -85,21 +99,32 @@ void RandomRank::enqueue_noise(StreamId stream) {
   rank_.port().enqueue_foreground(stream, false);
 }
 
+std::shared_ptr<engine::Work> RandomRank::submit(const Group& group) {
+  engine::Communicator& communicator = rank_.communicator(0);
+  const Part& first = group.parts.front();
+  if (is_multicast(message_of(first))) {
+    const Region none{first.buffer, Bytes(0), Bytes(0)};
+    return communicator.run(std::make_shared<const engine::Plan>(plan_of(job_, message_of(first))),
+                            first.side == Side::kSend ? first.region : none,
+                            first.side == Side::kReceive ? first.region : none, group.stream);
+  }
+  std::vector<SendRecvRequest> requests;
+  for (const Part& part : group.parts) {
+    const bool sends = part.side == Side::kSend;
+    requests.push_back({sends ? SendRecvRequest::Side::kSend : SendRecvRequest::Side::kReceive,
+                        sends ? message_of(part).target : message_of(part).source, part.region});
+  }
+  return communicator.enqueue(requests, group.stream);
+}
+
 void RandomRank::enqueue(const std::shared_ptr<RandomRank>& self, std::size_t group) {
   Group& here = self->groups_[group];
-  const StreamId stream = here.stream;
-  std::vector<SendRecvRequest> requests;
-  for (const Part& part : here.parts) {
-    const FuzzMessage& message = self->job_.messages[part.message];
-    requests.push_back({part.sends ? SendRecvRequest::Side::kSend : SendRecvRequest::Side::kReceive,
-                        part.sends ? message.target : message.source, part.region});
-  }
   HwFabric& fabric = self->rank_.fabric();
-  self->enqueue_noise(stream);
-  fabric.enqueue_callback(stream, [self, &here] { self->before(here); });
-  here.work = self->rank_.communicator(0).enqueue(requests, stream);
+  self->enqueue_noise(here.stream);
+  fabric.enqueue_callback(here.stream, [self, &here] { self->before(here); });
+  here.work = self->submit(here);
   self->rank_.remember(here.work);
-  fabric.enqueue_callback(stream, [self, &here] { self->after(here); });
+  fabric.enqueue_callback(here.stream, [self, &here] { self->after(here); });
 }
 
 std::span<std::byte> RandomRank::all_bytes(const Part& part) {
@@ -109,7 +134,7 @@ std::span<std::byte> RandomRank::all_bytes(const Part& part) {
 void RandomRank::before(const Group& group) {
   for (const Part& part : group.parts) {
     std::ranges::fill(all_bytes(part), kUntouched);
-    if (part.sends) {
+    if (part.side == Side::kSend) {
       engine::fill_pattern(rank_.fabric().bytes(part.region), pattern_of(part.message));
     }
   }
@@ -134,7 +159,7 @@ void RandomRank::check_status(const Group& group, const Status& status) {
   if (status.ok()) return;
   const auto& death = job_.death;
   const bool may_fail = death && std::ranges::any_of(group.parts, [&](const Part& part) {
-                          return needs(job_, job_.messages[part.message], death->victim);
+                          return needs(job_, message_of(part), death->victim);
                         });
   const bool says_so = death && names(status, death->victim);
   if (may_fail && says_so) return;
@@ -154,7 +179,7 @@ void RandomRank::check_bytes(const Part& part) {
       engine::first_difference(rank_.fabric().bytes(part.region), pattern_of(part.message));
   if (difference) {
     complain(fmt::format("byte {} of message {} is wrong at its {}", *difference, part.message,
-                         part.sends ? "source" : "target"));
+                         part.side == Side::kSend ? "source" : "target"));
   }
 }
 

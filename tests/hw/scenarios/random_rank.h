@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,13 +22,15 @@ class RandomRank {
   static std::string play(const RandomJob& job, RankUnderTest& rank, engine::Seconds patience);
 
  private:
+  /// What the rank does for a message; bystanders run the plan of a multicast all the same.
+  enum class Side : std::uint8_t { kSend, kReceive, kBystander };
   struct Part {
     std::size_t message = 0;
-    bool sends = false;
+    Side side = Side::kBystander;
     engine::BufferHandle buffer;
     engine::Region region;  ///< within the buffer, with a margin on both sides
   };
-  /// Messages that share a gate, hence a status.
+  /// Messages that share a gate, hence a status; a multicast is alone in its group.
   struct Group {
     engine::StreamId stream;
     std::vector<Part> parts;
@@ -34,13 +38,17 @@ class RandomRank {
   };
 
   RandomRank(const RandomJob& job, RankUnderTest& rank);
-  void add(std::size_t message, bool sends);
+  void add(std::size_t message, Side side);
+  std::shared_ptr<engine::Work> submit(const Group& group);
   static void enqueue(const std::shared_ptr<RandomRank>& self, std::size_t group);
   void enqueue_noise(engine::StreamId stream);
   void before(const Group& group);
   void after(const Group& group);
   void check_status(const Group& group, const engine::Status& status);
   void check_bytes(const Part& part);
+  [[nodiscard]] const engine::FuzzMessage& message_of(const Part& part) const {
+    return job_.messages[part.message];
+  }
   [[nodiscard]] std::span<std::byte> all_bytes(const Part& part);
   void complain(std::string what);
   [[nodiscard]] std::string found();
