@@ -71,10 +71,11 @@ TEST_P(HostCopyEngineTest, ALaneIsFifo) {
 TEST_P(HostCopyEngineTest, TicketsArePerLane) {
   std::vector<std::byte> source(10);
   std::vector<std::byte> target(10);
+  std::vector<std::byte> other_target(10);
   const Lane other{CopyClass::kDeviceToHost, 3};
   reported_[other] = Ticket(0);
   EXPECT_EQ(engine_.post(kLane, copy(source, target)), Ticket(1));
-  EXPECT_EQ(engine_.post(other, copy(source, target)), Ticket(1));
+  EXPECT_EQ(engine_.post(other, copy(source, other_target)), Ticket(1));
   engine_.flush();
   await(kLane, Ticket(1));
   await(other, Ticket(1));
