@@ -45,4 +45,16 @@ std::string track_name(const Track& track) {
   return "?";
 }
 
+std::string_view event_name(Leg leg) {
+  switch (leg) {
+    case Leg::kStageIn:
+      return "stage_in";
+    case Leg::kDirect:
+      return "direct";
+    case Leg::kDeliver:
+      return "deliver";
+  }
+  return "?";
+}
+
 }  // namespace hoccl::engine

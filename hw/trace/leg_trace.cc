@@ -1,26 +1,9 @@
 #include "hw/trace/leg_trace.h"
 
-#include <string_view>
-
 #include "engine/trace/track_name.h"
 #include "hw/system/monotonic_clock.h"
 
 namespace hoccl::hw {
-namespace {
-
-std::string_view name_of(engine::Leg leg) {
-  switch (leg) {
-    case engine::Leg::kStageIn:
-      return "stage_in";
-    case engine::Leg::kDirect:
-      return "direct";
-    case engine::Leg::kDeliver:
-      return "deliver";
-  }
-  return "?";
-}
-
-}  // namespace
 
 void LegTrace::record_into(engine::TraceSink* sink) {
   const std::scoped_lock lock(mutex_);
@@ -37,7 +20,7 @@ void LegTrace::copied(engine::Lane lane, engine::Leg leg, const engine::ChunkTag
   record({.begin = begin,
           .end = monotonic_now(),
           .track = engine::copy_engine_track(rank_, lane),
-          .name = name_of(leg),
+          .name = engine::event_name(leg),
           .flow = tag.flow,
           .chunk = tag.chunk,
           .size = size,

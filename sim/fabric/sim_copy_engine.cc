@@ -1,5 +1,7 @@
 #include "sim/fabric/sim_copy_engine.h"
 
+#include "engine/trace/track_name.h"
+
 namespace hoccl::sim {
 namespace {
 
@@ -10,18 +12,6 @@ CopyEngineParameters parameters_of(const CopyEngineConstants& constants) {
           .setup_overlap = constants.setup_overlap,
           .concurrency = static_cast<int>(constants.concurrency),
           .completion_latency = constants.completion_latency};
-}
-
-std::string_view name_of(engine::Leg leg) {
-  switch (leg) {
-    case engine::Leg::kStageIn:
-      return "stage_in";
-    case engine::Leg::kDirect:
-      return "direct";
-    case engine::Leg::kDeliver:
-      return "deliver";
-  }
-  return "?";
 }
 
 }  // namespace
@@ -54,7 +44,7 @@ void SimCopyEngine::copied(const CopyInterval& interval) {
   trace_->record({.begin = interval.begin,
                   .end = interval.end,
                   .track = tracks_[interval.lane.index()],
-                  .name = name_of(tagged.leg),
+                  .name = engine::event_name(tagged.leg),
                   .flow = tagged.chunk.flow,
                   .chunk = tagged.chunk.chunk,
                   .size = interval.size,
