@@ -4,7 +4,7 @@
 HOCCL_BUILD_PACKAGES=(
   git g++ cmake ninja-build
   libsimgrid-dev libboost-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libcli11-dev libsodium-dev
-  libgtest-dev libgmock-dev libbenchmark-dev
+  libeigen3-dev libgtest-dev libgmock-dev libbenchmark-dev
   python3 python3-numpy python3-matplotlib
 )
 # What the checks need on top.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "engine/base/ids.h"
 #include "engine/base/units.h"
@@ -11,7 +12,8 @@ namespace hoccl::engine {
 enum class FlowClass : std::uint8_t { kForeground, kBackground };
 
 /// One demand of a pattern: contiguous bytes of the source's send buffer that must appear in the
-/// target's receive buffer. Says nothing about paths.
+/// receive buffer of the target, or of several. Says nothing about paths. Source and target may be
+/// one rank: its own share of an operation that is not in place.
 struct Flow {
   Rank source;
   Rank target;
@@ -19,8 +21,17 @@ struct Flow {
   Bytes target_offset;  ///< in the target's receive buffer
   Bytes size;
   FlowClass flow_class = FlowClass::kForeground;
+  /// Multicast: further ranks, ascending, that want the same bytes at the same target_offset.
+  std::vector<Rank> more_targets = {};
 
   bool operator==(const Flow&) const = default;
 };
+
+/// Every rank the flow is for, `target` first.
+inline std::vector<Rank> targets_of(const Flow& flow) {
+  std::vector<Rank> targets = {flow.target};
+  targets.insert(targets.end(), flow.more_targets.begin(), flow.more_targets.end());
+  return targets;
+}
 
 }  // namespace hoccl::engine

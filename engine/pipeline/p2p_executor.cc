@@ -78,7 +78,7 @@ void P2pExecutor::build_flows(OperationState& state) {
     if (transfer.source == port_.rank()) {
       SourceFlow flow;
       flow.operation = &state;
-      flow.id = FlowId(i);
+      flow.id = transfer.id;
       flow.transfer = &transfer;
       flow.chunks = chunks_of(transfer, plan.chunk_size);
       flow.waiting_for = targets_of(transfer);
@@ -95,7 +95,7 @@ void P2pExecutor::build_flows(OperationState& state) {
     if (delivers_to(transfer, port_.rank())) {
       TargetFlow flow;
       flow.operation = &state;
-      flow.id = FlowId(i);
+      flow.id = transfer.id;
       flow.transfer = &transfer;
       flow.chunks = chunks_of(transfer, plan.chunk_size);
       state.targets.push_back(flow);

@@ -29,7 +29,7 @@ void require_options(const Pattern& pattern, const Topology& topology,
                                     to_string(flow.size)));
     }
   }
-  if (options.rails < 1) {
+  if (options.rails < 0) {
     throw ConfigError(fmt::format("rails = {}: expected 1 or more", options.rails));
   }
 }
@@ -47,13 +47,16 @@ Plan compile(const Pattern& pattern, const Topology& topology, const CompileOpti
   switch (options.forwarding) {
     case Forwarding::kSymmetric:
       for (const Flow& flow : pattern.flows) {
-        forward(flow, topology, options.chunk_size, options.rails, plan.transfers);
+        forward(flow, topology, options.chunk_size, std::max(options.rails, 1), plan.transfers);
       }
       break;
+    case Forwarding::kBalanced:
+      throw ConfigError("forwarding = balanced: not there yet");
   }
   assign_stages(plan.transfers, topology.nic_count());
   // A rank works through its transfers in plan order, so an earlier stage must come first.
   std::ranges::stable_sort(plan.transfers, {}, &Transfer::stage);
+  for (std::size_t i = 0; i < plan.transfers.size(); ++i) plan.transfers[i].id = FlowId(i);
   return plan;
 }
 

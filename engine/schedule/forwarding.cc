@@ -71,13 +71,16 @@ std::string_view to_string(Forwarding forwarding) {
   switch (forwarding) {
     case Forwarding::kSymmetric:
       return "symmetric";
+    case Forwarding::kBalanced:
+      return "balanced";
   }
   HOCCL_CHECK(false, "forwarding {}", static_cast<int>(forwarding));
 }
 
 Forwarding parse_forwarding(std::string_view name) {
   if (name == "symmetric") return Forwarding::kSymmetric;
-  throw ConfigError(fmt::format("forwarding = '{}': expected symmetric", name));
+  if (name == "balanced") return Forwarding::kBalanced;
+  throw ConfigError(fmt::format("forwarding = '{}': expected balanced or symmetric", name));
 }
 
 std::vector<NicId> staging_nics(const Topology& topology, GpuId end_point) {

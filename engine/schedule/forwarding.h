@@ -15,6 +15,7 @@ namespace hoccl::engine {
 /// Which NICs carry a flow between nodes.
 enum class Forwarding : std::uint8_t {
   kSymmetric,  ///< the paper's pairing: the NIC of GPU x xor 1 on either side
+  kBalanced,   ///< every node pair's bytes spread evenly over the rails
 };
 
 std::string_view to_string(Forwarding forwarding);

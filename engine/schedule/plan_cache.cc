@@ -13,11 +13,7 @@ PlanCache::PlanCache(const Topology& topology, std::size_t capacity)
 
 std::shared_ptr<const Plan> PlanCache::get(const PatternRequest& request,
                                            const CompileOptions& options) {
-  Key key{.pattern = std::string(request.name),
-          .source = request.source,
-          .target = request.target,
-          .size = request.size,
-          .options = options};
+  Key key{.request = request, .options = options};
   if (const auto found = index_.find(key); found != index_.end()) {
     ++hits_;
     entries_.splice(entries_.begin(), entries_, found->second);

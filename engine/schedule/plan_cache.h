@@ -34,10 +34,7 @@ class PlanCache {
 
  private:
   struct Key {
-    std::string pattern;
-    Rank source;
-    Rank target;
-    Bytes size;
+    PatternRequest request;
     CompileOptions options;
 
     auto operator<=>(const Key&) const = default;

@@ -33,6 +33,8 @@ std::string_view to_string(Route route) {
       return "direct";
     case Route::kStaged:
       return "staged";
+    case Route::kRelayed:
+      return "relayed";
   }
   HOCCL_CHECK(false, "route {}", static_cast<int>(route));
 }
@@ -138,6 +140,7 @@ Plan plan_from_json(std::string_view text, const std::string& name) {
   for (std::size_t i = 0; i < transfers.size(); ++i) {
     plan.transfers.push_back(read_transfer(
         StrictJson(transfers[i], name, fmt::format("transfers[{}]", i)), plan.rank_count));
+    plan.transfers.back().id = FlowId(i);
   }
   return plan;
 }

@@ -92,6 +92,7 @@ PortLoads loads_of(const Plan& plan, const Topology& topology) {
     const GpuId source = topology.gpu_of(transfer.source);
     switch (transfer.route) {
       case Route::kDirect:
+      case Route::kRelayed:
         add_direct_copy(loads, topology, source, topology.gpu_of(transfer.target), transfer.size);
         break;
       case Route::kStaged: {

@@ -105,6 +105,7 @@ void Verifier::check_nic_values(Index i) {
        {std::pair("send", transfer.send_nic), std::pair("receive", transfer.receive_nic)}) {
     switch (transfer.route) {
       case Route::kDirect:
+      case Route::kRelayed:
         if (!nic.is_none()) report(i, "direct, with {} NIC {}: expected none", use, nic);
         break;
       case Route::kStaged:
@@ -155,6 +156,7 @@ void Verifier::check_paths() {
   for (Index i = 0; i < plan_.transfers.size(); ++i) {
     switch (plan_.transfers[i].route) {
       case Route::kDirect:
+      case Route::kRelayed:
         check_direct_path(i);
         break;
       case Route::kStaged:
