@@ -95,7 +95,9 @@ struct Descriptor {
   std::uint64_t target_offset = 0;               ///< in the target's buffer of this operation
   std::array<std::uint32_t, 3> local_targets{};  ///< bit i: local rank i of the receiving node
   std::uint32_t generation = 0;                  ///< of `slot`
-  std::array<std::uint32_t, 2> reserved{};       ///< no padding: all 64 bytes are sent
+  /// Where the slot is: 0 in the receive slots, 1 (relayed inside a node) in the send slots.
+  std::uint8_t in_send_slots = 0;
+  std::array<std::uint8_t, 7> reserved{};  ///< no padding: all 64 bytes are sent
 };
 static_assert(sizeof(Descriptor) == 64);
 
@@ -220,7 +222,11 @@ using Completion =
                  BufferExported, BufferImported, ForegroundChanged, PeerLost>;
 
 /// Bookkeeping that costs the proxy CPU time but moves nothing.
-enum class CpuWork : std::uint8_t { kPlanFlow, kBookkeeping };
+enum class CpuWork : std::uint8_t {
+  kPlanFlow,     ///< a flow of a plan set up
+  kPlanCount,    ///< an entry of an AllToAllv's matrix, while it is planned
+  kBookkeeping,  ///< a state changed
+};
 
 class Port {
  public:

@@ -11,7 +11,11 @@ constexpr auto kSendMoves = std::to_array<Move<SendState, SendEvent>>({
     {SendState::kIdle, SendEvent::kGrant, SendState::kDmaCopying},
     {SendState::kDmaCopying, SendEvent::kPost, SendState::kRnicInFlight},
     {SendState::kRnicInFlight, SendEvent::kWritten, SendState::kIdle},
+    {SendState::kDmaCopying, SendEvent::kAnnounce, SendState::kDelivering},
+    {SendState::kDelivering, SendEvent::kPulled, SendState::kIdle},
     {SendState::kDmaCopying, SendEvent::kRevoke, SendState::kIdle},
+    // A target that died before it pulled.
+    {SendState::kDelivering, SendEvent::kRevoke, SendState::kIdle},
 });
 
 constexpr auto kReceiveMoves = std::to_array<Move<ReceiveState, ReceiveEvent>>({
@@ -51,6 +55,8 @@ std::string_view to_string(SendState state) {
       return "dma_copying";
     case SendState::kRnicInFlight:
       return "rnic_in_flight";
+    case SendState::kDelivering:
+      return "delivering";
   }
   return "?";
 }
@@ -63,6 +69,10 @@ std::string_view to_string(SendEvent event) {
       return "post";
     case SendEvent::kWritten:
       return "written";
+    case SendEvent::kAnnounce:
+      return "announce";
+    case SendEvent::kPulled:
+      return "pulled";
     case SendEvent::kRevoke:
       return "revoke";
   }

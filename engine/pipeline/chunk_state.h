@@ -9,12 +9,15 @@ namespace hoccl::engine {
 // Chunk states (paper §3.2: "idle, DMA copying, RNIC in progress"), one table of legal moves per
 // side. Any other move is a check failure, so a slot can never be reused in flight.
 
-enum class SendState : std::uint8_t { kIdle, kDmaCopying, kRnicInFlight };
+/// kDelivering: relayed inside the node, the target pulls out of the send slot itself.
+enum class SendState : std::uint8_t { kIdle, kDmaCopying, kRnicInFlight, kDelivering };
 enum class SendEvent : std::uint8_t {
-  kGrant,    ///< leased to a source, whose copy engine may write it from now on
-  kPost,     ///< staged and posted on a queue pair
-  kWritten,  ///< the NIC has read it for the last time
-  kRevoke,   ///< given back without crossing the wire
+  kGrant,     ///< leased to a source, whose copy engine may write it from now on
+  kPost,      ///< staged and posted on the first of its queue pairs
+  kWritten,   ///< the NIC has read it for the last time
+  kAnnounce,  ///< staged, and the target on this node may pull
+  kPulled,    ///< the target has read it
+  kRevoke,    ///< given back without crossing the wire
 };
 
 enum class ReceiveState : std::uint8_t { kIdle, kCredited, kLanded, kDelivering };

@@ -19,7 +19,8 @@ struct CopyJob {
   CopyRequest request;
   SourceFlow* source_flow = nullptr;  ///< stage-in and direct
   TargetFlow* target_flow = nullptr;  ///< deliver
-  SlotReference slot;                 ///< stage-in: send slot; deliver: receive slot
+  SlotReference slot;                 ///< stage-in: the send slot
+  Descriptor landed;                  ///< deliver: the chunk and where it lies
 };
 
 /// Posts copies on the lanes of this GPU's engines and matches their cumulative completions. Keeps

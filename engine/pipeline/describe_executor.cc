@@ -9,6 +9,7 @@ namespace {
 
 std::string path_of(const Transfer& transfer) {
   if (transfer.route == Route::kDirect) return "direct";
+  if (transfer.route == Route::kRelayed) return fmt::format("by place {}", transfer.via);
   return fmt::format("nic {} -> nic {}", transfer.send_nic, transfer.receive_nic);
 }
 
@@ -16,11 +17,14 @@ void describe_source(const SourceFlow& flow, std::string& out) {
   const auto add = std::back_inserter(out);
   fmt::format_to(add, "  sends flow {} to rank {}, {}: {} of {} chunks copied, {} posted", flow.id,
                  fmt::join(targets_of(*flow.transfer), "+"), path_of(*flow.transfer), flow.copied,
-                 flow.chunks, flow.next_chunk);
-  if (flow.transfer->route == Route::kStaged) {
+                 flow.chunks, flow.posted);
+  if (flow.depends()) fmt::format_to(add, ", passes on flow {}", flow.transfer->after);
+  if (flow.leased()) {
+    std::int64_t requested = 0;
+    for (const LeaseSegment& segment : flow.segments) requested += segment.requested;
     fmt::format_to(add, ", {} slots held", flow.slots.size());
+    if (requested > flow.sent) out += ", lease open";
   }
-  if (flow.leasing) out += ", lease open";
   if (!flow.admitted()) {
     fmt::format_to(add, ", not admitted: waits for rank {}", fmt::join(flow.waiting_for, "+"));
   }

@@ -9,6 +9,11 @@
 namespace hoccl::engine {
 namespace {
 
+std::string way_of(NicId send, NicId receive) {
+  if (send.is_none()) return "relayed";
+  return fmt::format("nic {} -> nic {}", send, receive);
+}
+
 std::string chunk_of(const Descriptor& descriptor) {
   return fmt::format("operation {} flow {} chunk {}", descriptor.operation, descriptor.flow,
                      descriptor.chunk);
@@ -21,24 +26,29 @@ void SendStager::describe(std::string& out) const {
   // The hash map's order is not the same everywhere.
   std::vector<const Lease*> leases;
   for (const auto& [key, lease] : leases_) leases.push_back(&lease);
-  std::ranges::sort(leases, {}, [](const Lease* l) { return FlowKey(l->operation, l->flow); });
+  std::ranges::sort(leases, {},
+                    [](const Lease* l) { return LeaseKey(l->operation, l->flow, l->stage); });
   for (const Lease* lease : leases) {
-    fmt::format_to(add,
-                   "lease of operation {} flow {}, nic {} -> nic {}, from rank {} to rank {}: {} "
-                   "chunks to grant, {} outstanding{}\n",
-                   lease->operation, lease->flow, lease->link->send_nic, lease->link->receive_nic,
-                   lease->source, lease->target, lease->to_grant, lease->outstanding,
+    fmt::format_to(
+        add, "lease of operation {} flow {}, {}, from rank {} to rank {}: ", lease->operation,
+        lease->flow,
+        way_of(lease->legs.front().link->send_nic, lease->legs.front().link->receive_nic),
+        lease->source, lease->legs.front().target);
+    if (lease->legs.size() > 1) fmt::format_to(add, "{} nodes, ", lease->legs.size());
+    fmt::format_to(add, "{} chunks to grant, {} outstanding{}\n",
+                   lease->requested - lease->granted(), lease->outstanding,
                    lease->cancelled ? ", cancelled" : "");
   }
   for (const auto& [nics, link] : links_) {
     const bool writing = std::ranges::any_of(
         link.queue_pairs, [](const QueuePair* pair) { return !pair->in_flight.empty(); });
-    if (link.to_grant == 0 && link.credits.empty() && link.outbox.empty() && !writing) continue;
+    const std::size_t staged = link.outbox[0].size() + link.outbox[1].size();
+    if (link.wanted == 0 && link.credits.empty() && staged == 0 && !writing) continue;
     fmt::format_to(
         add,
         "link nic {} -> nic {}: {} chunks to grant, {} credits, {} chunks in the outbox, "
         "writes in flight per queue pair:",
-        link.send_nic, link.receive_nic, link.to_grant, link.credits.size(), link.outbox.size());
+        link.send_nic, link.receive_nic, link.wanted, link.credits.size(), staged);
     for (const QueuePair* queue_pair : link.queue_pairs) {
       fmt::format_to(add, " {}", queue_pair->in_flight.size());
     }
@@ -56,8 +66,12 @@ void SendStager::describe(std::string& out) const {
       if (slot.descriptor.generation == slot.generation) {
         fmt::format_to(add, " chunk {}", slot.descriptor.chunk);
       }
-      fmt::format_to(add, ", for receive slot {} of place {}\n", slot.credit.slot,
-                     slot.credit.place);
+      for (std::size_t leg = 0; leg < slot.lease->legs.size(); ++leg) {
+        if (slot.lease->legs[leg].link->is_local()) continue;
+        fmt::format_to(add, ", for receive slot {} of place {}", slot.credits[leg].slot,
+                       slot.credits[leg].place);
+      }
+      out += '\n';
     }
   }
 }

@@ -87,21 +87,28 @@ void FieldCheck::check_chunk(const Descriptor& descriptor, MessageKind kind) {
   expect_within("target offset", descriptor.target_offset, 0, kMaxMessageSize.count());
 }
 
-void FieldCheck::check_local_targets(const Descriptor& descriptor, NodeId node) {
+void FieldCheck::check_place(PlaceId place, Rank host) {
+  expect_within("place", place.value(), 0, topology_.place_count() - 1);
+  if (!ok()) return;
+  expect(topology_.host_of(place) == host, "place", place, "one that rank {} hosts", host);
+}
+
+void FieldCheck::check_local_targets(const std::array<std::uint32_t, 3>& local_targets,
+                                     NodeId node) {
   const auto ranks = static_cast<int>(topology_.ranks_of(node).size());
-  const auto bits = static_cast<int>(descriptor.local_targets.size() * 32);
+  const auto bits = static_cast<int>(local_targets.size() * 32);
   bool any = false;
   for (int bit = 0; bit < bits; ++bit) {
-    if (!is_local_target(descriptor, bit)) continue;
+    if (!is_local_target(local_targets, bit)) continue;
     any = true;
     expect(bit < ranks, "local target", bit, "one of the {} ranks of node {}", ranks, node);
   }
   expect(any, "local targets", "none", "at least one");
 }
 
-bool is_local_target(const Descriptor& descriptor, int local_index) {
+bool is_local_target(const std::array<std::uint32_t, 3>& local_targets, int local_index) {
   const auto bit = static_cast<std::size_t>(local_index);
-  return (descriptor.local_targets.at(bit / 32) >> (bit % 32) & 1U) != 0;
+  return (local_targets.at(bit / 32) >> (bit % 32) & 1U) != 0;
 }
 
 }  // namespace hoccl::engine

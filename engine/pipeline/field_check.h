@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -60,7 +61,9 @@ class FieldCheck {
   /// What all chunks have, wherever they are.
   void check_chunk(const Descriptor& descriptor, MessageKind kind);
   /// Bits of ranks that the node has, and at least one.
-  void check_local_targets(const Descriptor& descriptor, NodeId node);
+  void check_local_targets(const std::array<std::uint32_t, 3>& local_targets, NodeId node);
+  /// One that `host` hosts.
+  void check_place(PlaceId place, Rank host);
 
  private:
   void check_slot(const SlotReference& slot, std::int32_t count, Rank host);
@@ -74,6 +77,6 @@ class FieldCheck {
 };
 
 /// Whether a chunk is for this rank of the receiving node.
-bool is_local_target(const Descriptor& descriptor, int local_index);
+bool is_local_target(const std::array<std::uint32_t, 3>& local_targets, int local_index);
 
 }  // namespace hoccl::engine

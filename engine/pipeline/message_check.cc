@@ -6,6 +6,7 @@
 
 #include "engine/pipeline/field_check.h"
 #include "engine/pipeline/messages.h"
+#include "engine/pipeline/stage_barrier.h"
 #include "engine/schedule/plan.h"
 
 namespace hoccl::engine {
@@ -28,20 +29,66 @@ void check(FieldCheck& fields, const ReadyMessage& message) {
   fields.expect_within("buffer", message.buffer.id, 0, kMaxCount);
 }
 
+void check_relayed(FieldCheck& fields, const LeaseRequestMessage& message) {
+  fields.expect(message.receive_nic.is_none(), "receive NIC", message.receive_nic, "none");
+  fields.expect(message.branches == 0, "branches", message.branches, "0");
+  if (!fields.ok()) return;
+  fields.expect(
+      fields.topology().node_of(message.target) == fields.topology().node_of(message.place),
+      "target", message.target, "a rank of the place's node");
+}
+
 void check(FieldCheck& fields, const LeaseRequestMessage& message) {
   fields.expect_within("class", message.traffic_class, 0, 1);
   fields.check_operation(message.operation);
   fields.check_ends(message.operation, fields.sender(), message.target);
   fields.check_flow(message.flow.value());
   fields.check_rank("target", message.target);
+  fields.check_same_node();
+  fields.expect_within("total", message.total, 1, kMaxCount);
+  fields.expect_within("first", message.first, 0, message.total - 1);
+  fields.expect_within("chunks", message.chunks, 1, message.total - message.first);
+  fields.check_place(message.place, fields.receiver());
+  if (message.send_nic.is_none()) return check_relayed(fields, message);
   fields.check_nics(message.send_nic, message.receive_nic);
   fields.check_host("send NIC", message.send_nic, fields.receiver());
-  fields.check_same_node();
-  fields.expect_within("chunks", message.chunks, 1, kMaxCount);
+  fields.expect_within("branches", message.branches, 0, kMaxBranches);
   if (!fields.ok()) return;
   const Topology& topology = fields.topology();
+  fields.expect(topology.place_of(message.send_nic) == message.place, "place", message.place,
+                "that of the send NIC");
   fields.expect(topology.nic(message.receive_nic).node == topology.node_of(message.target),
                 "receive NIC", message.receive_nic, "one on the target's node");
+}
+
+void check(FieldCheck& fields, const LeaseBranchMessage& message) {
+  fields.check_operation(message.operation);
+  fields.check_flow(message.flow.value());
+  fields.check_rank("target", message.target);
+  fields.check_nic("receive NIC", message.receive_nic);
+  fields.check_same_node();
+  if (!fields.ok()) return;
+  const Topology& topology = fields.topology();
+  const NodeId node = topology.nic(message.receive_nic).node;
+  fields.expect(node == topology.node_of(message.target), "receive NIC", message.receive_nic,
+                "one on the target's node");
+  fields.expect(node != topology.node_of(fields.receiver()), "receive NIC", message.receive_nic,
+                "one on another node");
+  fields.check_local_targets(message.local_targets, node);
+}
+
+void check(FieldCheck& fields, const CountsMessage& message) {
+  fields.check_operation(message.operation);
+  fields.expect_within("count", message.count, 1, CountsMessage::kCapacity);
+  if (!fields.ok()) return;
+  for (std::size_t i = 0; i < message.count; ++i) {
+    fields.expect_within("bytes", message.bytes.at(i), 0, kMaxMessageSize.count());
+  }
+}
+
+void check(FieldCheck& fields, const StageMessage& message) {
+  fields.check_operation(message.operation);
+  fields.expect_within("stage", message.stage, 0, StageBarrier::kNoMore);
 }
 
 void check(FieldCheck& fields, const LeaseGrantMessage& message) {
@@ -61,13 +108,16 @@ void check(FieldCheck& fields, const FlowMessage& message) {
   if (message.kind == MessageKind::kStopped) return;
   fields.check_flow(message.flow.value());
   fields.check_same_node();
+  fields.expect_within("chunks", message.chunks, 0, kMaxCount);
+  fields.expect_within("chunk", message.chunk, -1, kMaxCount);
   if (message.kind == MessageKind::kDelivered) {
     fields.check_ends(message.operation, fields.sender(), fields.receiver());
   }
 }
 
 void check(FieldCheck& fields, const SlotMessage& message) {
-  if (message.kind == MessageKind::kPulled) {
+  fields.expect_within("pool", message.in_send_slots, 0, 1);
+  if (message.kind == MessageKind::kPulled && message.in_send_slots == 0) {
     fields.check_receive_slot(message.slot, fields.receiver());
   } else {
     fields.check_send_slot(message.slot, fields.receiver());
@@ -80,6 +130,7 @@ void check(FieldCheck& fields, const CreditCountMessage& message) {
   fields.check_host("send NIC", message.send_nic, fields.sender());
   fields.check_host("receive NIC", message.receive_nic, fields.receiver());
   fields.expect_within("count", message.count, 1, kMaxCount);
+  fields.expect_within("class", message.traffic_class, 0, 1);
 }
 
 void check(FieldCheck& fields, const CreditMessage& message) {
@@ -142,11 +193,16 @@ void check_staged(FieldCheck& fields, const Descriptor& descriptor) {
 void check_landed(FieldCheck& fields, const Descriptor& descriptor) {
   const Topology& topology = fields.topology();
   fields.check_chunk(descriptor, MessageKind::kLanded);
-  fields.check_receive_slot(slot_of(descriptor), fields.sender());
+  fields.expect_within("pool", descriptor.in_send_slots, 0, 1);
+  if (descriptor.in_send_slots != 0) {
+    fields.check_send_slot(slot_of(descriptor), fields.sender());
+  } else {
+    fields.check_receive_slot(slot_of(descriptor), fields.sender());
+  }
   fields.check_same_node();
-  fields.check_local_targets(descriptor, topology.node_of(fields.receiver()));
-  fields.expect(is_local_target(descriptor, topology.local_index(fields.receiver())), "receiver",
-                fields.receiver(), "one of the local targets");
+  fields.check_local_targets(descriptor.local_targets, topology.node_of(fields.receiver()));
+  fields.expect(is_local_target(descriptor.local_targets, topology.local_index(fields.receiver())),
+                "receiver", fields.receiver(), "one of the local targets");
 }
 
 void check_arrived(FieldCheck& fields, const Arrived& arrival) {
@@ -162,7 +218,7 @@ void check_arrived(FieldCheck& fields, const Arrived& arrival) {
                 descriptor.place, "that of the receive NIC");
   fields.expect(arrival.immediate == descriptor.slot, "immediate", arrival.immediate,
                 "{}, the slot", descriptor.slot);
-  fields.check_local_targets(descriptor, topology.nic(arrival.local_nic).node);
+  fields.check_local_targets(descriptor.local_targets, topology.nic(arrival.local_nic).node);
 }
 
 void check_message(FieldCheck& fields, const Message& message) {
@@ -191,6 +247,13 @@ void check_message(FieldCheck& fields, const Message& message) {
     case MessageKind::kCredit:
     case MessageKind::kCreditReturn:
       return check(fields, unpack<CreditMessage>(message));
+    case MessageKind::kLeaseBranch:
+      return check(fields, unpack<LeaseBranchMessage>(message));
+    case MessageKind::kCounts:
+      return check(fields, unpack<CountsMessage>(message));
+    case MessageKind::kStageDone:
+    case MessageKind::kStageOpen:
+      return check(fields, unpack<StageMessage>(message));
     case MessageKind::kFailed:
       return check(fields, unpack<FailedMessage>(message));
   }

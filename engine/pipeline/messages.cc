@@ -36,6 +36,14 @@ std::string_view to_string(MessageKind kind) {
       return "failed";
     case MessageKind::kStopped:
       return "stopped";
+    case MessageKind::kLeaseBranch:
+      return "lease branch";
+    case MessageKind::kStageDone:
+      return "stage done";
+    case MessageKind::kStageOpen:
+      return "stage open";
+    case MessageKind::kCounts:
+      return "counts";
   }
   return "message";
 }

@@ -32,6 +32,10 @@ enum class MessageKind : std::uint8_t {
   kDelivered,      ///< source -> target: the whole flow lies in your buffer (direct)
   kFailed,         ///< anyone -> ranks of the operation: it ended with this status
   kStopped,        ///< source -> target: of this failed operation I write nothing more (direct)
+  kLeaseBranch,    ///< source -> send stager: a further node of the lease request that follows
+  kStageDone,      ///< rank -> first rank of the operation: below this stage I have sent everything
+  kStageOpen,      ///< first rank -> ranks of the operation: stages up to this one may begin
+  kCounts,         ///< rank -> ranks of an AllToAllv: part of what it sends to each
 };
 
 /// What a message of this kind is called; "message" for an unknown kind.
@@ -60,9 +64,24 @@ struct LeaseRequestMessage {
   OperationId operation;
   FlowId flow;
   Rank target;
-  NicId send_nic;
-  NicId receive_nic;
+  NicId send_nic;     ///< none where the chunks are relayed inside the node
+  NicId receive_nic;  ///< none where the chunks are relayed inside the node
+  PlaceId place;      ///< whose send slots are wanted
   std::int32_t chunks = 0;
+  std::int32_t first = 0;  ///< chunks of this flow and stage that were asked for before
+  std::int32_t total = 0;  ///< chunks of this flow and stage
+  std::int32_t branches = 0;
+};
+
+struct LeaseBranchMessage {
+  MessageKind kind = MessageKind::kLeaseBranch;
+  std::uint8_t reserved = 0;
+  std::uint16_t stage = 0;
+  OperationId operation;
+  FlowId flow;
+  Rank target;
+  NicId receive_nic;
+  std::array<std::uint32_t, 3> local_targets{};  ///< as in a Descriptor
 };
 
 struct LeaseGrantMessage {
@@ -78,22 +97,45 @@ struct LeaseGrantMessage {
 /// kLeaseCancel, kFlowSent, kDelivered, kStopped (for all flows of the operation).
 struct FlowMessage {
   MessageKind kind = MessageKind::kFlowSent;
-  std::array<std::uint8_t, 3> reserved{};
+  std::uint8_t reserved = 0;
+  std::uint16_t stage = 0;  ///< kLeaseCancel, kFlowSent
   OperationId operation;
   FlowId flow;
+  std::int32_t chunks = 0;  ///< kFlowSent: how many more
+  std::int32_t chunk = -1;  ///< kDelivered: this one; -1: all
+};
+
+/// Consecutive numbers of the sender's row of counts, those that follow the last message's.
+struct CountsMessage {
+  static constexpr std::size_t kCapacity = 6;
+  MessageKind kind = MessageKind::kCounts;
+  std::uint8_t count = 0;
+  std::uint16_t reserved = 0;
+  OperationId operation;
+  std::array<std::int64_t, kCapacity> bytes{};
+};
+
+/// kStageDone, kStageOpen.
+struct StageMessage {
+  MessageKind kind = MessageKind::kStageDone;
+  std::array<std::uint8_t, 3> reserved{};
+  OperationId operation;
+  std::int32_t stage = 0;
 };
 
 /// kSlotReturn, kPulled.
 struct SlotMessage {
   MessageKind kind = MessageKind::kPulled;
-  std::array<std::uint8_t, 3> reserved{};
+  std::uint8_t in_send_slots = 0;  ///< kPulled: as in the Descriptor
+  std::array<std::uint8_t, 2> reserved{};
   SlotReference slot;
 };
 
 /// kCreditRequest, kCreditCancel.
 struct CreditCountMessage {
   MessageKind kind = MessageKind::kCreditRequest;
-  std::array<std::uint8_t, 3> reserved{};
+  std::uint8_t traffic_class = 0;
+  std::array<std::uint8_t, 2> reserved{};
   NicId send_nic;
   NicId receive_nic;
   std::int32_t count = 0;

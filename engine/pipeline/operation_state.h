@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -13,26 +14,54 @@ namespace hoccl::engine {
 
 struct OperationState;
 
+/// Consecutive chunks of a source flow that are leased together.
+struct LeaseSegment {
+  std::int32_t stage = 0;
+  std::int32_t gate = 0;   ///< with barriers: the highest stage of its wire legs
+  std::int64_t begin = 0;  ///< first chunk
+  std::int64_t chunks = 0;
+  std::int64_t requested = 0;    ///< chunks asked for so far
+  std::int64_t unrequested = 0;  ///< chunks that are there and not asked for yet
+};
+
 /// A transfer this rank sends.
 struct SourceFlow {
   OperationState* operation = nullptr;
   FlowId id;
   const Transfer* transfer = nullptr;
   std::int64_t chunks = 0;
-  std::int64_t next_chunk = 0;    ///< first one whose copy is not posted yet
-  std::int64_t copied = 0;        ///< chunks that have left the user buffer
-  std::vector<Rank> waiting_for;  ///< targets that are not ready (or, if direct, not imported)
-  bool leasing = false;           ///< a lease is open at the send stager
-  bool queued = false;            ///< waits for a copy engine
+  std::int64_t posted = 0;             ///< chunks whose copy is posted
+  std::int64_t copied = 0;             ///< chunks that have left the user buffer
+  std::int64_t sent = 0;               ///< leased ones: chunks whose send slot is free again
+  std::vector<Rank> waiting_for;       ///< targets that are not ready (or, if direct, not imported)
+  std::deque<std::int64_t> available;  ///< depends(): chunks that are there and not posted
+  bool stepwise = false;  ///< direct: the target passes the chunks on, so it is told of each
+  bool queued = false;    ///< waits for a copy engine
   bool done = false;
   CopyClass copy_class = CopyClass::kPeer;
-  PlaceId place;                                 ///< staged: where its send slots are
+  PlaceId place;                                 ///< leased: where its send slots are
+  std::vector<LeaseSegment> segments;            ///< leased: by chunk
   std::array<std::uint32_t, 3> local_targets{};  ///< staged: as in its chunks' descriptors
-  std::deque<SlotReference> slots;               ///< staged: granted, not yet used
+  std::deque<SlotReference> slots;               ///< leased: granted, not yet used
   Region target_buffer;                          ///< direct: the target's buffer of this operation
 
   /// All targets are ready: its chunks may take slots or cross the network.
   [[nodiscard]] bool admitted() const { return waiting_for.empty(); }
+  /// Its bytes come from another transfer, chunk by chunk.
+  [[nodiscard]] bool depends() const { return !transfer->after.is_none(); }
+  /// Goes through send slots.
+  [[nodiscard]] bool leased() const { return transfer->route != Route::kDirect; }
+  /// A chunk that is there and not posted, if any.
+  [[nodiscard]] bool has_waiting_chunk() const {
+    return depends() ? !available.empty() : posted < chunks;
+  }
+  /// The next one. Needs has_waiting_chunk().
+  [[nodiscard]] std::int64_t first_waiting_chunk() const {
+    return depends() ? available.front() : posted;
+  }
+  LeaseSegment& segment_of(std::int64_t chunk);
+  [[nodiscard]] std::int32_t stage_of(std::int64_t chunk) const;
+  [[nodiscard]] Bytes chunk_size(std::int64_t chunk) const;
 };
 
 /// A transfer this rank receives.
@@ -42,7 +71,8 @@ struct TargetFlow {
   const Transfer* transfer = nullptr;
   std::int64_t chunks = 0;
   std::int64_t delivered = 0;
-  bool exposed = false;  ///< direct: the source may be writing into our buffer
+  std::vector<FlowId> passed_on;  ///< source flows of this rank that wait for its chunks
+  bool exposed = false;           ///< direct: the source may be writing into our buffer
   bool done = false;
 };
 
@@ -54,6 +84,10 @@ struct OperationState {
   std::vector<std::pair<Rank, ReadyMessage>> readies;  ///< that came before the start
   std::vector<Descriptor> parked;                      ///< chunks that landed before the start
   std::size_t unfinished_flows = 0;
+  std::size_t unfinished_leased = 0;            ///< of them: through slots, sent or received
+  std::map<std::int32_t, std::int64_t> unsent;  ///< with barriers: chunks by gate
+  std::int32_t open_stage = -1;                 ///< with barriers: the highest that may begin
+  std::int32_t reported_stage = -1;             ///< with barriers: the lowest we still have to send
   int copies_in_flight = 0;
   bool announced = false;
   bool started = false;
@@ -61,5 +95,9 @@ struct OperationState {
   Status status;
   Seconds last_progress{0};
 };
+
+/// Bits of a Descriptor for these ranks of one node.
+std::array<std::uint32_t, 3> local_targets_of(const Topology& topology, Rank target,
+                                              const std::vector<Rank>& more);
 
 }  // namespace hoccl::engine

@@ -21,6 +21,11 @@ struct PipelineOptions {
   int nic_depth = 4;
   /// Copies handed to an engine at once: 0 takes what is ready now, 1 is the paper's reading.
   int batch = 0;
+  /// Nobody begins a stage before everybody has sent all of the one before.
+  bool barrier = false;
+  /// Off: NIC and NVLink phases of a staging place take turns, and transfers inside a node wait for
+  /// those between nodes: what the paper's AllToAll figure suggests (Fig. 8).
+  bool overlap = true;
   /// A target announces itself when its stream has reached the operation. Off: as soon as the
   /// operation is submitted, which can deadlock (kept to show that it does).
   bool admission = true;

@@ -8,25 +8,11 @@
 #include "engine/topology/topology.h"
 
 namespace hoccl::engine {
-namespace {
 
-Bytes chunk_size_at(const SourceFlow& flow, std::int64_t chunk) {
-  const Bytes chunk_size = flow.operation->operation.plan->chunk_size;
-  return std::min(chunk_size, flow.transfer->size - chunk_size * chunk);
-}
-
-bool can_copy(const SourceFlow& flow) {
-  if (flow.next_chunk == flow.chunks || !flow.admitted()) return false;
-  return flow.transfer->route == Route::kDirect || !flow.slots.empty();
-}
-
-}  // namespace
-
-bool P2pExecutor::Candidate::operator<(const Candidate& other) const {
-  if (route != other.route) return route == Route::kStaged;
-  if (stage != other.stage) return stage < other.stage;
-  if (position != other.position) return position < other.position;
-  return order < other.order;
+bool P2pExecutor::can_copy(const SourceFlow& flow) const {
+  if (!flow.has_waiting_chunk() || !flow.admitted()) return false;
+  if (flow.leased()) return !flow.slots.empty();
+  return options_.overlap || flow.operation->unfinished_leased == 0;
 }
 
 P2pExecutor::EngineWork& P2pExecutor::work(CopyClass copy_class, FlowClass flow_class) {
@@ -36,14 +22,15 @@ P2pExecutor::EngineWork& P2pExecutor::work(CopyClass copy_class, FlowClass flow_
 void P2pExecutor::queue_candidate(SourceFlow& flow) {
   if (flow.queued || !can_copy(flow)) return;
   flow.queued = true;
-  const double position =
-      (static_cast<double>(flow.next_chunk) + 0.5) / static_cast<double>(flow.chunks);
-  work(flow.copy_class, flow.transfer->flow_class)
-      .candidates.insert(
-          {flow.transfer->route, flow.transfer->stage, position, next_order_++, &flow});
+  work(flow.copy_class, flow.transfer->flow_class).candidates.insert(flow);
 }
 
 void P2pExecutor::act() {
+  for (const auto& [operation, flow] : std::exchange(wanting_, {})) {
+    OperationState* state = find(operation);
+    if (state == nullptr || state->failed) continue;
+    request_leases(*std::ranges::lower_bound(state->sources, flow, {}, &SourceFlow::id));
+  }
   for (const CopyClass copy_class : kCopyClasses) {
     while (copies_.has_room(copy_class) && post_next(copy_class)) {
     }
@@ -68,9 +55,9 @@ bool P2pExecutor::post_next(CopyClass copy_class) {
   }
   const bool background_allowed = !foreground_active_;
   return post_waiting_delivery(copy_class, kForeground) ||
-         (background_allowed && post_waiting_delivery(copy_class, kBackground)) ||
          post_waiting_chunk(copy_class, kForeground) ||
-         (background_allowed && post_waiting_chunk(copy_class, kBackground));
+         (background_allowed && (post_waiting_delivery(copy_class, kBackground) ||
+                                 post_waiting_chunk(copy_class, kBackground)));
 }
 
 bool P2pExecutor::post_waiting_delivery(CopyClass copy_class, FlowClass flow_class) {
@@ -86,8 +73,7 @@ bool P2pExecutor::post_waiting_delivery(CopyClass copy_class, FlowClass flow_cla
 bool P2pExecutor::post_waiting_chunk(CopyClass copy_class, FlowClass flow_class) {
   auto& candidates = work(copy_class, flow_class).candidates;
   if (candidates.empty()) return false;
-  SourceFlow& flow = *candidates.begin()->flow;
-  candidates.erase(candidates.begin());
+  SourceFlow& flow = candidates.take();
   flow.queued = false;
   post_source_chunk(flow);
   queue_candidate(flow);
@@ -105,13 +91,14 @@ void P2pExecutor::post_delivery(CopyClass copy_class, const Delivery& delivery) 
   HOCCL_CHECK(offset + size <= buffer.size, "chunk at {} of {} bytes leaves the buffer of {}",
               offset.count(), size.count(), buffer.size.count());
   CopyJob job;
-  job.request.source = {place.receive_slots, place.slot_size * descriptor.slot, size};
+  const BufferHandle slots = descriptor.in_send_slots != 0 ? place.send_slots : place.receive_slots;
+  job.request.source = {slots, place.slot_size * descriptor.slot, size};
   job.request.target = {buffer.buffer, buffer.offset + offset, size};
   job.request.leg = Leg::kDeliver;
   job.request.tag = {descriptor.operation, FlowId(descriptor.flow), descriptor.chunk,
                      delivery.flow->transfer->source};
   job.target_flow = delivery.flow;
-  job.slot = {descriptor.slot, descriptor.place, descriptor.generation};
+  job.landed = descriptor;
   copies_.post(copy_class, job);
   state.copies_in_flight += 1;
 }
@@ -119,17 +106,20 @@ void P2pExecutor::post_delivery(CopyClass copy_class, const Delivery& delivery) 
 void P2pExecutor::post_source_chunk(SourceFlow& flow) {
   OperationState& state = *flow.operation;
   const Bytes chunk_size = state.operation.plan->chunk_size;
-  const std::int64_t chunk = flow.next_chunk++;
+  const std::int64_t chunk = flow.first_waiting_chunk();
+  flow.posted += 1;
+  if (flow.depends()) flow.available.pop_front();
   const Bytes within = chunk_size * chunk;
-  const Bytes size = chunk_size_at(flow, chunk);
-  const Region& buffer = state.operation.send_buffer;
+  const Bytes size = flow.chunk_size(chunk);
+  const Region& buffer =
+      flow.depends() ? state.operation.receive_buffer : state.operation.send_buffer;
   HOCCL_CHECK(flow.transfer->source_offset + within + size <= buffer.size,
               "chunk {} of flow {} leaves the buffer of {}", chunk, flow.id, buffer.size.count());
   CopyJob job;
   job.source_flow = &flow;
   job.request.source = {buffer.buffer, buffer.offset + flow.transfer->source_offset + within, size};
   job.request.tag = {state.operation.id, flow.id, static_cast<std::uint32_t>(chunk), port_.rank()};
-  if (flow.transfer->route == Route::kStaged) {
+  if (flow.leased()) {
     const StagingPlace& place = port_.staging(flow.place);
     job.slot = flow.slots.front();
     flow.slots.pop_front();
@@ -167,20 +157,23 @@ void P2pExecutor::source_copied(const CopyJob& job) {
   OperationState& state = *flow.operation;
   flow.copied += 1;
   if (state.failed) {
-    if (flow.transfer->route == Route::kStaged) return_slot(job.slot);
+    if (flow.leased()) return_slot(job.slot);
     end_if_over(state);
     return;
   }
   progress(state);
-  if (flow.transfer->route == Route::kDirect) {
-    if (flow.copied < flow.chunks) return;
+  if (!flow.leased()) {
+    const bool all = flow.copied == flow.chunks;
+    if (!all && !flow.stepwise) return;
     FlowMessage message;
     message.kind = MessageKind::kDelivered;
     message.operation = state.operation.id;
     message.flow = flow.id;
+    if (flow.stepwise) message.chunk = static_cast<std::int32_t>(job.request.tag.chunk);
     port_.post_message(flow.transfer->target, pack(message));
+    if (!all) return;
     flow.done = true;
-    flow_done(state);
+    flow_done(state, *flow.transfer);
     return;
   }
   const Topology& topology = port_.topology();
@@ -203,7 +196,7 @@ void P2pExecutor::source_copied(const CopyJob& job) {
 }
 
 void P2pExecutor::target_copied(const CopyJob& job) {
-  pulled(job.slot);
+  pulled(job.landed);
   TargetFlow& flow = *job.target_flow;
   OperationState& state = *flow.operation;
   if (state.failed) {
@@ -212,16 +205,17 @@ void P2pExecutor::target_copied(const CopyJob& job) {
   }
   flow.delivered += 1;
   progress(state);
+  chunk_delivered(flow, job.landed.chunk);
   if (flow.delivered < flow.chunks) return;
   flow.done = true;
-  flow_done(state);
+  flow_done(state, *flow.transfer);
 }
 
 void P2pExecutor::copy_failed(const CopyJob& job, Lane lane) {
   const bool is_source = job.source_flow != nullptr;
   OperationState& state = is_source ? *job.source_flow->operation : *job.target_flow->operation;
   if (job.request.leg == Leg::kStageIn) return_slot(job.slot);
-  if (job.request.leg == Leg::kDeliver) pulled(job.slot);
+  if (job.request.leg == Leg::kDeliver) pulled(job.landed);
   Status status =
       status_of(state.operation.id, Cause::kCopyError,
                 is_source ? job.source_flow->transfer->target : job.target_flow->transfer->source);
@@ -241,11 +235,13 @@ void P2pExecutor::return_slot(const SlotReference& slot) {
   port_.post_message(port_.topology().host_of(PlaceId(slot.place)), pack(message));
 }
 
-void P2pExecutor::pulled(const SlotReference& slot) {
+/// The chunk's slot is not needed here any more.
+void P2pExecutor::pulled(const Descriptor& landed) {
   SlotMessage message;
   message.kind = MessageKind::kPulled;
-  message.slot = slot;
-  port_.post_message(port_.topology().host_of(PlaceId(slot.place)), pack(message));
+  message.in_send_slots = landed.in_send_slots;
+  message.slot = {landed.slot, landed.place, landed.generation};
+  port_.post_message(port_.topology().host_of(PlaceId(landed.place)), pack(message));
 }
 
 }  // namespace hoccl::engine

@@ -20,7 +20,11 @@ Flow* find_flow(std::vector<Flow>& flows, FlowId id) {
 }  // namespace
 
 P2pExecutor::P2pExecutor(Port& port, const PipelineOptions& options, Observers observers)
-    : port_(port), options_(options), observers_(std::move(observers)), copies_(port, options) {}
+    : port_(port),
+      options_(options),
+      observers_(std::move(observers)),
+      copies_(port, options),
+      barrier_(port) {}
 
 P2pExecutor::~P2pExecutor() = default;
 
@@ -72,36 +76,51 @@ void P2pExecutor::add(const Operation& operation) {
 
 void P2pExecutor::build_flows(OperationState& state) {
   const Plan& plan = *state.operation.plan;
-  const Topology& topology = port_.topology();
-  for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
-    const Transfer& transfer = plan.transfers[i];
-    if (transfer.source == port_.rank()) {
-      SourceFlow flow;
-      flow.operation = &state;
-      flow.id = transfer.id;
-      flow.transfer = &transfer;
-      flow.chunks = chunks_of(transfer, plan.chunk_size);
-      flow.waiting_for = targets_of(transfer);
-      if (transfer.route == Route::kStaged) {
-        flow.place = topology.place_of(transfer.send_nic);
-        flow.copy_class = class_of(flow.place, true);
-        for (const Rank target : flow.waiting_for) {
-          const auto index = static_cast<std::size_t>(topology.local_index(target));
-          flow.local_targets.at(index / 32) |= 1U << (index % 32);
-        }
-      }
-      state.sources.push_back(std::move(flow));
-    }
-    if (delivers_to(transfer, port_.rank())) {
-      TargetFlow flow;
-      flow.operation = &state;
-      flow.id = transfer.id;
-      flow.transfer = &transfer;
-      flow.chunks = chunks_of(transfer, plan.chunk_size);
-      state.targets.push_back(flow);
-    }
+  for (const Transfer& transfer : plan.transfers) {
+    if (transfer.source == port_.rank()) build_source(state, transfer);
+    if (!delivers_to(transfer, port_.rank())) continue;
+    TargetFlow flow;
+    flow.operation = &state;
+    flow.id = transfer.id;
+    flow.transfer = &transfer;
+    flow.chunks = chunks_of(transfer, plan.chunk_size);
+    if (transfer.route != Route::kDirect) state.unfinished_leased += 1;
+    state.targets.push_back(std::move(flow));
   }
   state.unfinished_flows = state.sources.size() + state.targets.size();
+  link_dependents(state);
+}
+
+void P2pExecutor::build_source(OperationState& state, const Transfer& transfer) {
+  const Topology& topology = port_.topology();
+  SourceFlow flow;
+  flow.operation = &state;
+  flow.id = transfer.id;
+  flow.transfer = &transfer;
+  flow.chunks = chunks_of(transfer, state.operation.plan->chunk_size);
+  flow.waiting_for = targets_of(transfer);
+  if (flow.leased()) {
+    flow.place =
+        transfer.route == Route::kStaged ? topology.place_of(transfer.send_nic) : transfer.via;
+    flow.copy_class = class_of(flow.place, true);
+    flow.local_targets = local_targets_of(topology, transfer.target, transfer.more_targets);
+    build_segments(flow);
+    state.unfinished_leased += 1;
+  }
+  state.sources.push_back(std::move(flow));
+}
+
+/// Ties flows to those whose chunks they pass on.
+void P2pExecutor::link_dependents(OperationState& state) {
+  for (const Transfer& transfer : state.operation.plan->transfers) {
+    if (transfer.after.is_none()) continue;
+    if (SourceFlow* before = find_flow(state.sources, transfer.after)) before->stepwise = true;
+    if (transfer.source != port_.rank()) continue;
+    TargetFlow* before = find_flow(state.targets, transfer.after);
+    HOCCL_CHECK(before != nullptr, "operation {} flow {} passes on flow {}, which never comes",
+                state.operation.id, transfer.id, transfer.after);
+    before->passed_on.push_back(transfer.id);
+  }
 }
 
 void P2pExecutor::start(const OperationId& id) {
@@ -110,6 +129,7 @@ void P2pExecutor::start(const OperationId& id) {
   state->started = true;
   progress(*state);
   announce(*state);
+  if (options_.barrier) report_stage(*state);
   for (const auto& [target, message] : std::exchange(state->readies, {})) {
     admit(*state, target, message);
     state = find(id);
@@ -173,8 +193,8 @@ void P2pExecutor::admit(OperationState& state, Rank target, const ReadyMessage& 
                 "operation {} flow {}: rank {} was ready twice", state.operation.id, flow.id,
                 target);
     if (!flow.admitted()) continue;
-    if (flow.transfer->route == Route::kStaged) {
-      request_lease(flow);
+    if (flow.leased()) {
+      want_lease(flow);
     } else {
       HOCCL_CHECK(message.exported != 0, "operation {} flow {} has no target buffer",
                   state.operation.id, flow.id);
@@ -183,20 +203,6 @@ void P2pExecutor::admit(OperationState& state, Rank target, const ReadyMessage& 
       queue_candidate(flow);
     }
   }
-}
-
-void P2pExecutor::request_lease(SourceFlow& flow) {
-  flow.leasing = true;
-  LeaseRequestMessage message;
-  message.traffic_class = static_cast<std::uint8_t>(flow.transfer->flow_class);
-  message.stage = static_cast<std::uint16_t>(flow.transfer->stage);
-  message.operation = flow.operation->operation.id;
-  message.flow = flow.id;
-  message.target = flow.transfer->target;
-  message.send_nic = flow.transfer->send_nic;
-  message.receive_nic = flow.transfer->receive_nic;
-  message.chunks = static_cast<std::int32_t>(flow.chunks);
-  port_.post_message(port_.topology().host_of(flow.place), pack(message));
 }
 
 void P2pExecutor::granted(const LeaseGrantMessage& message) {
@@ -218,18 +224,25 @@ void P2pExecutor::flow_sent(const FlowMessage& message) {
   OperationState* state = find(message.operation);
   if (state == nullptr || state->failed) return;
   SourceFlow* flow = find_flow(state->sources, message.flow);
-  HOCCL_CHECK(flow != nullptr && flow->copied == flow->chunks && !flow->done,
+  HOCCL_CHECK(flow != nullptr && flow->sent + message.chunks <= flow->copied,
               "operation {} flow {} was sent before it was copied", message.operation,
               message.flow);
+  flow->sent += message.chunks;
+  progress(*state);
+  if (options_.barrier && flow->transfer->route == Route::kStaged) {
+    const auto segment = std::ranges::find(flow->segments, message.stage, &LeaseSegment::stage);
+    state->unsent.at(segment->gate) -= message.chunks;
+    report_stage(*state);
+  }
+  if (flow->sent < flow->chunks) return;
   flow->done = true;
-  flow->leasing = false;
-  flow_done(*state);
+  flow_done(*state, *flow->transfer);
 }
 
 void P2pExecutor::landed(const Descriptor& descriptor) {
   OperationState* state = find(descriptor.operation);
   if (state == nullptr || state->failed) {
-    pulled({descriptor.slot, descriptor.place, descriptor.generation});  // nobody wants it any more
+    pulled(descriptor);  // nobody wants it any more
   } else if (state->started) {
     queue_delivery(*state, descriptor);
   } else {
@@ -252,19 +265,29 @@ void P2pExecutor::delivered(const FlowMessage& message) {
   TargetFlow* flow = find_flow(state->targets, message.flow);
   HOCCL_CHECK(flow != nullptr && !flow->done, "operation {} flow {} was delivered twice",
               message.operation, message.flow);
+  // Stepwise, chunks of several lanes may come in any order.
+  const bool whole = message.chunk < 0;
+  flow->delivered = whole ? flow->chunks : flow->delivered + 1;
+  if (!whole && !state->failed) chunk_delivered(*flow, message.chunk);
+  if (flow->delivered < flow->chunks) return;
   flow->exposed = false;
-  flow->delivered = flow->chunks;
   flow->done = true;
   if (state->failed) {
     end_if_over(*state);
   } else {
-    flow_done(*state);
+    flow_done(*state, *flow->transfer);
   }
 }
 
-void P2pExecutor::flow_done(OperationState& state) {
+void P2pExecutor::flow_done(OperationState& state, const Transfer& transfer) {
   progress(state);
   state.unfinished_flows -= 1;
+  if (transfer.route != Route::kDirect) {
+    state.unfinished_leased -= 1;
+    if (!options_.overlap && state.unfinished_leased == 0) {
+      for (SourceFlow& flow : state.sources) queue_candidate(flow);
+    }
+  }
   end_if_over(state);
 }
 

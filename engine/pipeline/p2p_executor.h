@@ -11,15 +11,18 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/pipeline/copy_candidates.h"
 #include "engine/pipeline/copy_queue.h"
 #include "engine/pipeline/operation_state.h"
 #include "engine/pipeline/options.h"
+#include "engine/pipeline/stage_barrier.h"
 
 namespace hoccl::engine {
 
 /// Moves the chunks of this rank's operations (paper §3.3): as a source it pushes them into send
 /// slots (inter-node) or straight into the target's buffer (intra-node); as a target it announces
-/// itself, then pulls landed chunks out of receive slots. It knows the plan; the stagers do not.
+/// itself, then pulls landed chunks out of their slots, and passes them on where the plan says so.
+/// It knows the plan; the stagers do not.
 class P2pExecutor {
  public:
   struct Observers {
@@ -36,6 +39,12 @@ class P2pExecutor {
   void start(const OperationId& id);
   void abort(std::uint16_t communicator);
 
+  /// Why an operation failed that is not here: not submitted yet, or ended.
+  [[nodiscard]] const Status* failure_of(const OperationId& id) const;
+  /// It ended before it could be added; whoever asks is told.
+  void never_added(const OperationId& id, const Status& status);
+  [[nodiscard]] bool has_ended(const OperationId& id) const;
+
   // Messages and completions, as the proxy received them.
   void ready(Rank target, const ReadyMessage& message);
   void granted(const LeaseGrantMessage& message);
@@ -44,6 +53,8 @@ class P2pExecutor {
   void delivered(const FlowMessage& message);
   void failed(Rank reporter, const FailedMessage& message);
   void stopped(Rank source, const FlowMessage& message);
+  void stage_done(Rank source, const StageMessage& message);
+  void stage_open(const StageMessage& message);
   void exported(const BufferExported& done);
   void imported(const BufferImported& done);
   void copied(const CopiesDone& done);
@@ -62,24 +73,13 @@ class P2pExecutor {
   void describe(std::string& out) const;
 
  private:
-  /// A flow that could copy its next chunk now. Ordered: staged before direct, then by stage, then
-  /// interleaved in proportion to flow size (chunk k of m at (k + 1/2) / m, paper §3.4).
-  struct Candidate {
-    Route route;
-    std::int32_t stage;
-    double position;
-    std::int64_t order;  ///< of queueing, so that ties are first come, first served
-    SourceFlow* flow;
-
-    bool operator<(const Candidate& other) const;
-  };
   struct Delivery {
     TargetFlow* flow;
     Descriptor descriptor;
   };
   /// Copies waiting for one engine, foreground and background apart for the priority switch.
   struct EngineWork {
-    std::set<Candidate> candidates;
+    CopyCandidates candidates;
     std::deque<Delivery> deliveries;
     [[nodiscard]] bool empty() const { return candidates.empty() && deliveries.empty(); }
   };
@@ -89,21 +89,32 @@ class P2pExecutor {
   OperationState* find_with_zombies(const OperationId& id);
   /// What numbers an operation: its id without the number.
   static OperationId sequence_of(OperationId id);
-  [[nodiscard]] bool has_ended(const OperationId& id) const;
   void build_flows(OperationState& state);
+  void build_source(OperationState& state, const Transfer& transfer);
+  void link_dependents(OperationState& state);
   void admit(OperationState& state, Rank target, const ReadyMessage& message);
   void refuse_size(const OperationId& id, Rank target);
-  void request_lease(SourceFlow& flow);
   void queue_candidate(SourceFlow& flow);
   void queue_delivery(OperationState& state, const Descriptor& descriptor);
-  void flow_done(OperationState& state);
+  void flow_done(OperationState& state, const Transfer& transfer);
   void progress(OperationState& state) { state.last_progress = port_.now(); }
 
   // buffer_exchange.cc
   void announce(OperationState& state);
   void send_ready(OperationState& state, Rank source, bool buffer_exported);
 
+  // p2p_leases.cc
+  void build_segments(SourceFlow& flow);
+  void want_lease(SourceFlow& flow);
+  void request_leases(SourceFlow& flow);
+  void send_lease_request(SourceFlow& flow, LeaseSegment& segment);
+  void chunk_delivered(TargetFlow& flow, std::int64_t chunk);
+  void chunk_available(SourceFlow& flow, std::int64_t chunk);
+  void report_stage(OperationState& state);
+  [[nodiscard]] std::vector<Rank> members_of(const OperationState& state) const;
+
   // p2p_copies.cc
+  [[nodiscard]] bool can_copy(const SourceFlow& flow) const;
   EngineWork& work(CopyClass copy_class, FlowClass flow_class);
   bool post_next(CopyClass copy_class);
   bool post_waiting_delivery(CopyClass copy_class, FlowClass flow_class);
@@ -114,7 +125,7 @@ class P2pExecutor {
   void target_copied(const CopyJob& job);
   void copy_failed(const CopyJob& job, Lane lane);
   void return_slot(const SlotReference& slot);
-  void pulled(const SlotReference& slot);
+  void pulled(const Descriptor& landed);
 
   // p2p_deadlines.cc
   void background_posted(CopyClass copy_class, FlowClass flow_class);
@@ -166,7 +177,9 @@ class P2pExecutor {
   std::set<Rank> lost_;
   std::array<std::array<EngineWork, 2>, kCopyClassCount> work_;
   std::vector<CopyQueue::Ended> just_ended_;
-  std::int64_t next_order_ = 0;
+  /// Flows with chunks that are not asked for yet.
+  std::vector<std::pair<OperationId, FlowId>> wanting_;
+  StageBarrier barrier_;
   bool foreground_active_ = false;
   /// Since when background copies wait for an engine without one of them being posted.
   std::array<std::optional<Seconds>, kCopyClassCount> held_since_;

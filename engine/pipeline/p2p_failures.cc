@@ -46,6 +46,7 @@ void P2pExecutor::fail(OperationState& state, const Status& status, const LinkNa
   state.status.link = to_string(link);
   progress(state);
   failed_[state.operation.id] = {state.status, link};
+  barrier_.forget(state.operation.id);
   notify_peers(state, link, reporter);
   for (SourceFlow& flow : state.sources) drop_source(flow);
   drop_waiting_copies(state);
@@ -79,6 +80,16 @@ void P2pExecutor::send_failed(Rank peer, const Status& status, const LinkName& l
   message.chunk = status.chunk;
   message.link = link;
   port_.post_message(peer, pack(message));
+}
+
+const Status* P2pExecutor::failure_of(const OperationId& id) const {
+  const auto found = failed_.find(id);
+  return found == failed_.end() ? nullptr : &found->second.first;
+}
+
+void P2pExecutor::never_added(const OperationId& id, const Status& status) {
+  failed_.try_emplace(id, status, LinkName());
+  early_readies_.erase(id);
 }
 
 void P2pExecutor::failed(Rank reporter, const FailedMessage& message) {
@@ -155,13 +166,15 @@ void P2pExecutor::close_exposure(Rank source) {
 /// Gives back what a failed source flow holds at its send stager. Copies already in the engine give
 /// their slots back when they end.
 void P2pExecutor::drop_source(SourceFlow& flow) {
-  if (!flow.leasing) return;
-  flow.leasing = false;
-  FlowMessage cancel;
-  cancel.kind = MessageKind::kLeaseCancel;
-  cancel.operation = flow.operation->operation.id;
-  cancel.flow = flow.id;
-  port_.post_message(port_.topology().host_of(flow.place), pack(cancel));
+  for (const LeaseSegment& segment : flow.segments) {
+    if (segment.requested == 0) continue;
+    FlowMessage cancel;
+    cancel.kind = MessageKind::kLeaseCancel;
+    cancel.stage = static_cast<std::uint16_t>(segment.stage);
+    cancel.operation = flow.operation->operation.id;
+    cancel.flow = flow.id;
+    port_.post_message(port_.topology().host_of(flow.place), pack(cancel));
+  }
   for (const SlotReference& slot : flow.slots) return_slot(slot);
   flow.slots.clear();
 }
@@ -169,20 +182,15 @@ void P2pExecutor::drop_source(SourceFlow& flow) {
 void P2pExecutor::drop_waiting_copies(OperationState& state) {
   for (auto& classes : work_) {
     for (EngineWork& waiting : classes) {
-      std::erase_if(waiting.candidates, [&](const Candidate& candidate) {
-        return candidate.flow->operation == &state;
-      });
+      waiting.candidates.drop(state);
       std::erase_if(waiting.deliveries, [&](const Delivery& delivery) {
         if (delivery.flow->operation != &state) return false;
-        const Descriptor& descriptor = delivery.descriptor;
-        pulled({descriptor.slot, descriptor.place, descriptor.generation});
+        pulled(delivery.descriptor);
         return true;
       });
     }
   }
-  for (const Descriptor& descriptor : std::exchange(state.parked, {})) {
-    pulled({descriptor.slot, descriptor.place, descriptor.generation});
-  }
+  for (const Descriptor& descriptor : std::exchange(state.parked, {})) pulled(descriptor);
 }
 
 /// Ends the operation when nothing of it is left to do. A failed one first waits until no copy of
@@ -231,9 +239,17 @@ bool P2pExecutor::involves(const OperationState& state, Rank rank) const {
 bool P2pExecutor::passes(const Transfer& transfer, Rank rank) const {
   const Topology& topology = port_.topology();
   if (transfer.source == rank || delivers_to(transfer, rank)) return true;
-  return transfer.route == Route::kStaged &&
-         (topology.host_of(topology.place_of(transfer.send_nic)) == rank ||
-          topology.host_of(topology.place_of(transfer.receive_nic)) == rank);
+  const auto hosts = [&](NicId nic) { return topology.host_of(topology.place_of(nic)) == rank; };
+  switch (transfer.route) {
+    case Route::kDirect:
+      return false;
+    case Route::kRelayed:
+      return topology.host_of(transfer.via) == rank;
+    case Route::kStaged:
+      return hosts(transfer.send_nic) || hosts(transfer.receive_nic) ||
+             std::ranges::any_of(transfer.branches, hosts, &Branch::receive_nic);
+  }
+  HOCCL_CHECK(false, "route {}", static_cast<int>(transfer.route));
 }
 
 /// Writes into `status` and `link` how far the operation has come: peer, flow, chunk and link of
@@ -248,7 +264,7 @@ void P2pExecutor::locate(const OperationState& state, Rank suspect, Status& stat
     status.flow = flow.id;
     status.chunk = chunk;
     if (suspect.is_none()) status.peer = peer;
-    if (flow.transfer->route == Route::kDirect) {
+    if (flow.transfer->route != Route::kStaged) {
       link.kind = LinkName::Kind::kCopyLane;
       link.copy_class = static_cast<std::uint8_t>(CopyClass::kPeer);
       link.first = 0;

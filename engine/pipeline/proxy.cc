@@ -9,6 +9,7 @@
 
 #include "engine/base/check.h"
 #include "engine/pipeline/command.h"
+#include "engine/pipeline/count_exchange.h"
 #include "engine/pipeline/messages.h"
 #include "engine/pipeline/p2p_executor.h"
 #include "engine/pipeline/receive_stager.h"
@@ -22,13 +23,24 @@ struct Proxy::Impl {
       : port(p),
         options(o),
         on_stall(std::move(observer)),
-        streams(p, [this](const OperationId& id) { executor.start(id); }),
+        streams(p,
+                [this](const OperationId& id) {
+                  if (!counts.start(id)) executor.start(id);
+                }),
         executor(p, options,
                  {.ended = [this](const OperationId& id,
                                   const Status& status) { streams.operation_ended(id, status); },
                   .stalled = [this](std::span<const OperationId> ids) { report_stall(ids); }}),
+        counts(p, options,
+               {.planned = [this](const Operation& operation) { executor.add(operation); },
+                .start = [this](const OperationId& id) { executor.start(id); },
+                .ended =
+                    [this](const OperationId& id, const Status& status) {
+                      executor.never_added(id, status);
+                      streams.operation_ended(id, status);
+                    }}),
         send_stager(p, options),
-        receive_stager(p) {}
+        receive_stager(p, options) {}
 
   void handle(const CopiesDone& done) { executor.copied(done); }
   void handle(const WritesDone& done) { send_stager.written(done); }
@@ -42,6 +54,7 @@ struct Proxy::Impl {
   }
   void handle(const PeerLost& lost) {
     if (!lost_peers.insert(lost.peer).second) return;
+    counts.peer_lost(lost.peer);
     executor.peer_lost(lost.peer);
     send_stager.peer_lost(lost.peer);
     receive_stager.peer_lost(lost.peer);
@@ -54,11 +67,36 @@ struct Proxy::Impl {
 
   void run(const SubmitGroup& group) {
     streams.submit(group);
-    for (const Operation& operation : group.operations) executor.add(operation);
+    for (const Operation& operation : group.operations) {
+      if (operation.counts == nullptr) {
+        executor.add(operation);
+      } else if (const Status* failure = executor.failure_of(operation.id)) {
+        streams.operation_ended(operation.id, Status(*failure));
+      } else {
+        counts.begin(operation);
+      }
+    }
   }
-  void run(const AbortCommunicator& abort) { executor.abort(abort.communicator); }
+  void run(const AbortCommunicator& abort) {
+    counts.abort(abort.communicator);
+    executor.abort(abort.communicator);
+  }
 
   void dispatch(Rank source, const Message& message);
+  void pulled(Rank source, const SlotMessage& message) {
+    if (message.in_send_slots != 0) {
+      send_stager.pulled(message.slot);
+    } else {
+      receive_stager.pulled(source, message.slot);
+    }
+  }
+  void failed(Rank source, const FailedMessage& message) {
+    if (!counts.failed(source, message)) executor.failed(source, message);
+  }
+  void counted(Rank source, const CountsMessage& message) {
+    // Of an operation that has failed here nobody waits for the rest.
+    if (executor.failure_of(message.operation) == nullptr) counts.counts(source, message);
+  }
   void report_stall(std::span<const OperationId> ids) const;
   [[nodiscard]] std::string describe() const;
 
@@ -67,6 +105,7 @@ struct Proxy::Impl {
   OnStall on_stall;
   StreamManager streams;
   P2pExecutor executor;
+  CountExchange counts;
   SendStager send_stager;
   ReceiveStager receive_stager;
   std::set<Rank> lost_peers;
@@ -101,13 +140,21 @@ void Proxy::Impl::dispatch(Rank source, const Message& message) {
     case MessageKind::kLanded:
       return executor.landed(unpack<Descriptor>(message));
     case MessageKind::kPulled:
-      return receive_stager.pulled(source, unpack<SlotMessage>(message).slot);
+      return pulled(source, unpack<SlotMessage>(message));
     case MessageKind::kDelivered:
       return executor.delivered(unpack<FlowMessage>(message));
     case MessageKind::kFailed:
-      return executor.failed(source, unpack<FailedMessage>(message));
+      return failed(source, unpack<FailedMessage>(message));
+    case MessageKind::kCounts:
+      return counted(source, unpack<CountsMessage>(message));
     case MessageKind::kStopped:
       return executor.stopped(source, unpack<FlowMessage>(message));
+    case MessageKind::kLeaseBranch:
+      return send_stager.lease_branch(source, unpack<LeaseBranchMessage>(message));
+    case MessageKind::kStageDone:
+      return executor.stage_done(source, unpack<StageMessage>(message));
+    case MessageKind::kStageOpen:
+      return executor.stage_open(unpack<StageMessage>(message));
   }
   HOCCL_CHECK(false, "message of unknown kind {} from rank {}", static_cast<int>(kind_of(message)),
               source);
@@ -122,6 +169,7 @@ void Proxy::Impl::report_stall(std::span<const OperationId> ids) const {
 std::string Proxy::Impl::describe() const {
   std::string text = fmt::format("proxy of rank {} at {:.6f} s\n", port.rank(), port.now().count());
   if (!lost_peers.empty()) text += fmt::format("lost ranks: {}\n", fmt::join(lost_peers, ", "));
+  counts.describe(text);
   executor.describe(text);
   send_stager.describe(text);
   receive_stager.describe(text);
@@ -142,18 +190,24 @@ std::optional<Seconds> Proxy::step() {
                  impl_->completions[i]);
     }
   }
+  impl_->counts.end_overdue(impl_->port.now());
   impl_->executor.end_overdue(impl_->port.now());
   impl_->streams.act();
   impl_->receive_stager.act();
   impl_->send_stager.act();
   impl_->executor.act();
   // Asked last: what has just been started must be watched, too.
-  return impl_->executor.next_deadline();
+  std::optional<Seconds> next = impl_->executor.next_deadline();
+  for (const auto& other : {impl_->counts.next_deadline(), impl_->receive_stager.next_deadline(),
+                            impl_->send_stager.next_deadline()}) {
+    if (other && (!next || *other < *next)) next = other;
+  }
+  return next;
 }
 
 bool Proxy::quiescent() const {
-  return impl_->streams.idle() && impl_->executor.quiescent() && impl_->send_stager.quiescent() &&
-         impl_->receive_stager.quiescent();
+  return impl_->streams.idle() && impl_->counts.quiescent() && impl_->executor.quiescent() &&
+         impl_->send_stager.quiescent() && impl_->receive_stager.quiescent();
 }
 
 std::string Proxy::describe() const { return impl_->describe(); }

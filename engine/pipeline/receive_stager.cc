@@ -8,55 +8,67 @@
 
 namespace hoccl::engine {
 
-ReceiveStager::ReceiveStager(Port& port) : port_(port) {}
+ReceiveStager::ReceiveStager(Port& port, const PipelineOptions& options)
+    : port_(port), options_(options) {}
 
 ReceiveStager::Pool& ReceiveStager::pool_of(PlaceId place) {
   const auto existing = pools_.find(place);
   if (existing != pools_.end()) return existing->second;
   const StagingPlace& staging = port_.staging(place);
   SlotPool<Slot> slots(staging, port_.rank(), staging.receive_slot_count);
-  return pools_.emplace(place, Pool{std::move(slots), {}}).first->second;
+  return pools_.emplace(place, Pool{std::move(slots), {}, {}, 0, 0, {}}).first->second;
 }
 
-ReceiveStager::Demand& ReceiveStager::demand_of(NicId send_nic, NicId receive_nic) {
-  const auto [entry, is_new] = demands_.try_emplace({send_nic, receive_nic});
+ReceiveStager::Demand& ReceiveStager::demand_of(NicId send_nic, NicId receive_nic,
+                                                FlowClass flow_class) {
+  const auto [entry, is_new] = demands_.try_emplace({send_nic, receive_nic, flow_class});
   Demand& demand = entry->second;
   if (is_new) {
     const Topology& topology = port_.topology();
     demand.send_nic = send_nic;
     demand.receive_nic = receive_nic;
+    demand.flow_class = flow_class;
     demand.send_host = topology.host_of(topology.place_of(send_nic));
     demand.pool = &pool_of(topology.place_of(receive_nic));
   }
   return demand;
 }
 
+/// Those who want anything take turns.
+void ReceiveStager::set_wanted(Demand& demand, std::int64_t wanted) {
+  auto& turns = demand.pool->turns[static_cast<std::size_t>(demand.flow_class)];
+  if (demand.wanted == 0 && wanted > 0) turns.push_back(&demand);
+  if (demand.wanted > 0 && wanted == 0) std::erase(turns, &demand);
+  demand.wanted = wanted;
+}
+
 void ReceiveStager::credits_requested(const CreditCountMessage& message) {
-  Demand& demand = demand_of(message.send_nic, message.receive_nic);
+  Demand& demand = demand_of(message.send_nic, message.receive_nic,
+                             static_cast<FlowClass>(message.traffic_class));
   HOCCL_CHECK(message.count > 0, "{} credits requested", message.count);
-  if (demand.wanted == 0) demand.pool->turns.push_back(&demand);
-  demand.wanted += message.count;
+  set_wanted(demand, demand.wanted + message.count);
 }
 
 void ReceiveStager::credits_cancelled(const CreditCountMessage& message) {
-  Demand& demand = demand_of(message.send_nic, message.receive_nic);
+  Demand& demand = demand_of(message.send_nic, message.receive_nic,
+                             static_cast<FlowClass>(message.traffic_class));
   // What was promised meanwhile comes back as kCreditReturn.
-  const bool waited = demand.wanted > 0;
-  demand.wanted -= std::min<std::int64_t>(demand.wanted, message.count);
-  if (waited && demand.wanted == 0) std::erase(demand.pool->turns, &demand);
+  set_wanted(demand, demand.wanted - std::min<std::int64_t>(demand.wanted, message.count));
 }
 
 void ReceiveStager::credit_returned(const CreditMessage& message) {
-  Demand& demand = demand_of(message.send_nic, message.receive_nic);
   HOCCL_CHECK(message.count <= CreditMessage::kCapacity, "{} credits in a message", message.count);
+  Pool& pool = pool_of(port_.topology().place_of(message.receive_nic));
   for (std::size_t i = 0; i < message.count; ++i) {
-    demand.pool->slots.at(message.slots[i]);
-    release(*demand.pool, message.slots[i].slot, ReceiveEvent::kRevoke);
+    pool.slots.at(message.slots[i]);
+    release(pool, message.slots[i].slot, ReceiveEvent::kRevoke);
   }
 }
 
 void ReceiveStager::release(Pool& pool, std::uint16_t index, ReceiveEvent event) {
   Slot& slot = pool.slots[index];
+  if (slot.state == ReceiveState::kCredited) pool.promised -= 1;
+  if (slot.state == ReceiveState::kDelivering) pool.delivering -= 1;
   slot.state = advance(slot.state, event);
   slot.promised_to = nullptr;
   slot.waiting_for.clear();
@@ -76,6 +88,7 @@ void ReceiveStager::arrived(const Arrived& arrival) {
   Slot& slot = pool.slots.at({descriptor.slot, descriptor.place, descriptor.generation});
   port_.account(CpuWork::kBookkeeping, 1);
   slot.state = advance(slot.state, ReceiveEvent::kArrive);
+  pool.promised -= 1;
   slot.promised_to = nullptr;
   slot.descriptor = descriptor;
   const auto ranks = topology.ranks_of(topology.node_of(place));
@@ -85,13 +98,24 @@ void ReceiveStager::arrived(const Arrived& arrival) {
   }
   HOCCL_CHECK(!slot.waiting_for.empty(), "operation {} flow {} chunk {} has no local target",
               descriptor.operation, descriptor.flow, descriptor.chunk);
+  if (options_.overlap) {
+    announce(pool, descriptor.slot);
+  } else {
+    pool.landed.push_back(descriptor.slot);
+  }
+}
+
+/// Tells the targets of a landed chunk that they may pull it.
+void ReceiveStager::announce(Pool& pool, std::uint16_t index) {
+  Slot& slot = pool.slots[index];
   slot.state = advance(slot.state, ReceiveEvent::kAnnounce);
+  pool.delivering += 1;
   std::erase_if(slot.waiting_for, [this](Rank target) { return lost_.contains(target); });
   if (slot.waiting_for.empty()) {
-    release(pool, descriptor.slot, ReceiveEvent::kRevoke);
+    release(pool, index, ReceiveEvent::kRevoke);
     return;
   }
-  Descriptor landed = descriptor;
+  Descriptor landed = slot.descriptor;
   landed.kind = static_cast<std::uint8_t>(MessageKind::kLanded);
   for (const Rank target : slot.waiting_for) port_.post_message(target, pack(landed));
 }
@@ -107,25 +131,56 @@ void ReceiveStager::pulled(Rank target, const SlotReference& reference) {
 }
 
 void ReceiveStager::act() {
-  for (auto& [place, pool] : pools_) promise_slots(pool);
+  for (auto& [place, pool] : pools_) {
+    // NIC and NVLink phases take turns: nothing is pulled while anything is still to land.
+    if (!options_.overlap && pool.promised == 0) {
+      for (const std::uint16_t index : std::exchange(pool.landed, {})) announce(pool, index);
+    }
+    promise_slots(pool);
+    pool.patience.watch(!pool.turns[1].empty(), port_.now());
+  }
+}
+
+std::optional<Seconds> ReceiveStager::next_deadline() const {
+  std::optional<Seconds> next;
+  for (const auto& [place, pool] : pools_) {
+    // A pool without a free slot tells us itself when it has one.
+    const auto deadline = pool.patience.deadline(options_.background_patience);
+    if (deadline && pool.slots.has_free() && (!next || *deadline < *next)) next = deadline;
+  }
+  return next;
+}
+
+ReceiveStager::Demand* ReceiveStager::next_demand(Pool& pool) {
+  auto& [foreground, background] = pool.turns;
+  const bool background_is_due =
+      pool.patience.ended(port_.now(), options_.background_patience) && !background.empty();
+  auto& turns = foreground.empty() || background_is_due ? background : foreground;
+  if (turns.empty()) return nullptr;
+  if (&turns == &background) pool.patience.served();
+  Demand* demand = turns.front();
+  turns.pop_front();
+  demand->wanted -= 1;
+  if (demand->wanted > 0) turns.push_back(demand);
+  return demand;
 }
 
 void ReceiveStager::promise_slots(Pool& pool) {
-  while (pool.slots.has_free() && !pool.turns.empty()) {
-    Demand& demand = *pool.turns.front();
-    pool.turns.pop_front();
+  if (!options_.overlap && (pool.delivering > 0 || !pool.landed.empty())) return;
+  while (pool.slots.has_free()) {
+    Demand* demand = next_demand(pool);
+    if (demand == nullptr) break;
     const SlotReference taken = pool.slots.take();
     Slot& slot = pool.slots[taken.slot];
     slot.state = advance(slot.state, ReceiveEvent::kCredit);
-    slot.promised_to = &demand;
+    slot.promised_to = demand;
+    pool.promised += 1;
     port_.account(CpuWork::kBookkeeping, 1);
-    demand.wanted -= 1;
-    if (demand.wanted > 0) pool.turns.push_back(&demand);
-    if (demand.credit.count == 0) crediting_.push_back(&demand);
-    demand.credit.slots[demand.credit.count++] = taken;
-    if (demand.credit.count == CreditMessage::kCapacity) {
-      send_credit(demand);
-      std::erase(crediting_, &demand);
+    if (demand->credit.count == 0) crediting_.push_back(demand);
+    demand->credit.slots[demand->credit.count++] = taken;
+    if (demand->credit.count == CreditMessage::kCapacity) {
+      send_credit(*demand);
+      std::erase(crediting_, demand);
     }
   }
   for (Demand* demand : crediting_) send_credit(*demand);
@@ -143,9 +198,7 @@ void ReceiveStager::send_credit(Demand& demand) {
 void ReceiveStager::peer_lost(Rank peer) {
   lost_.insert(peer);
   for (auto& [nics, demand] : demands_) {
-    if (demand.send_host != peer) continue;
-    if (demand.wanted > 0) std::erase(demand.pool->turns, &demand);
-    demand.wanted = 0;
+    if (demand.send_host == peer) set_wanted(demand, 0);
   }
   for (auto& [place, pool] : pools_) {
     for (std::size_t i = 0; i < pool.slots.size(); ++i) {
@@ -163,7 +216,7 @@ void ReceiveStager::peer_lost(Rank peer) {
 
 bool ReceiveStager::quiescent() const {
   for (const auto& [place, pool] : pools_) {
-    if (!pool.slots.all_free() || !pool.turns.empty()) return false;
+    if (!pool.slots.all_free() || !pool.turns[0].empty() || !pool.turns[1].empty()) return false;
   }
   return true;
 }

@@ -1,24 +1,30 @@
 #pragma once
 
+#include <array>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "engine/fabric.h"
+#include "engine/pattern/flow.h"
 #include "engine/pipeline/chunk_state.h"
 #include "engine/pipeline/messages.h"
+#include "engine/pipeline/options.h"
+#include "engine/pipeline/patience.h"
 #include "engine/pipeline/slot_pool.h"
 
 namespace hoccl::engine {
 
 /// The receiving half of the staging service of the places one rank hosts: promises receive slots
 /// (credits) to send stagers, announces landed chunks to their targets, takes slots back when the
-/// last target has pulled.
+/// last target has pulled. Foreground is promised slots before background.
 class ReceiveStager {
  public:
-  explicit ReceiveStager(Port& port);
+  ReceiveStager(Port& port, const PipelineOptions& options);
 
   void credits_requested(const CreditCountMessage& message);
   void credits_cancelled(const CreditCountMessage& message);
@@ -29,6 +35,8 @@ class ReceiveStager {
 
   /// Promises free slots to those who asked, in turns.
   void act();
+  /// When act() may have something to do although nothing happens.
+  [[nodiscard]] std::optional<Seconds> next_deadline() const;
 
   [[nodiscard]] bool quiescent() const;
   /// Appends lines for a person.
@@ -47,13 +55,18 @@ class ReceiveStager {
 
   struct Pool {
     SlotPool<Slot> slots;
-    std::deque<Demand*> turns;  ///< those with wanted > 0
+    std::array<std::deque<Demand*>, 2> turns;  ///< by class: those with wanted > 0
+    Patience patience;
+    int promised = 0;                   ///< slots that nothing has landed in yet
+    int delivering = 0;                 ///< slots that are announced
+    std::vector<std::uint16_t> landed;  ///< slots that are not announced yet
   };
 
-  /// What one remote NIC wants of one local NIC's place.
+  /// What one remote NIC wants of one local NIC's place, of one class.
   struct Demand {
     NicId send_nic;
     NicId receive_nic;
+    FlowClass flow_class = FlowClass::kForeground;
     Rank send_host;
     Pool* pool = nullptr;
     std::int64_t wanted = 0;
@@ -61,14 +74,18 @@ class ReceiveStager {
   };
 
   Pool& pool_of(PlaceId place);
-  Demand& demand_of(NicId send_nic, NicId receive_nic);
+  Demand& demand_of(NicId send_nic, NicId receive_nic, FlowClass flow_class);
+  void set_wanted(Demand& demand, std::int64_t wanted);
+  void announce(Pool& pool, std::uint16_t index);
   void release(Pool& pool, std::uint16_t index, ReceiveEvent event);
   void promise_slots(Pool& pool);
+  [[nodiscard]] Demand* next_demand(Pool& pool);
   void send_credit(Demand& demand);
 
   Port& port_;
+  const PipelineOptions& options_;
   std::map<PlaceId, Pool> pools_;
-  std::map<std::pair<NicId, NicId>, Demand> demands_;
+  std::map<std::tuple<NicId, NicId, FlowClass>, Demand> demands_;
   std::vector<Demand*> crediting_;
   std::set<Rank> lost_;
 };

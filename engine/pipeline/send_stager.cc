@@ -1,6 +1,7 @@
 #include "engine/pipeline/send_stager.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "engine/base/check.h"
@@ -16,104 +17,54 @@ SendStager::Pool& SendStager::pool_of(PlaceId place) {
   if (existing != pools_.end()) return existing->second;
   const StagingPlace& staging = port_.staging(place);
   SlotPool<Slot> slots(staging, port_.rank(), staging.send_slot_count);
-  return pools_.emplace(place, Pool{std::move(slots), {}, 0}).first->second;
-}
-
-SendStager::Link& SendStager::link_between(NicId send_nic, NicId receive_nic) {
-  const auto [entry, is_new] = links_.try_emplace({send_nic, receive_nic});
-  Link& link = entry->second;
-  if (!is_new) return link;
-  const Topology& topology = port_.topology();
-  link.send_nic = send_nic;
-  link.receive_nic = receive_nic;
-  link.pool = &pool_of(topology.place_of(send_nic));
-  link.remote = &port_.staging(topology.place_of(receive_nic));
-  link.remote_host = link.remote->host;
-  for (int i = 0; i < options_.queue_pairs; ++i) {
-    const QueuePairId id = port_.queue_pair(send_nic, receive_nic, i);
-    QueuePair& queue_pair = queue_pairs_[id];
-    queue_pair.id = id;
-    queue_pair.link = &link;
-    link.queue_pairs.push_back(&queue_pair);
-  }
-  link.pool->links.push_back(&link);
-  link.nic = &nics_[send_nic];
-  link.nic->links.push_back(&link);
-  return link;
-}
-
-void SendStager::lease_requested(Rank source, const LeaseRequestMessage& message) {
-  Link& link = link_between(message.send_nic, message.receive_nic);
-  const auto [entry, is_new] = leases_.try_emplace({message.operation, message.flow});
-  HOCCL_CHECK(is_new, "operation {} flow {} was leased twice", message.operation, message.flow);
-  Lease& lease = entry->second;
-  lease.operation = message.operation;
-  lease.flow = message.flow;
-  lease.source = source;
-  lease.target = message.target;
-  lease.link = &link;
-  lease.stage = message.stage;
-  lease.to_grant = message.chunks;
-  link.to_grant += message.chunks;
-  enqueue_waiting(lease);
-  CreditCountMessage request;
-  request.kind = MessageKind::kCreditRequest;
-  request.send_nic = link.send_nic;
-  request.receive_nic = link.receive_nic;
-  request.count = message.chunks;
-  port_.post_message(link.remote_host, pack(request));
-}
-
-/// Keeps leases sorted by stage; within a stage they take turns.
-void SendStager::enqueue_waiting(Lease& lease) {
-  auto& waiting = lease.link->waiting;
-  const auto later = std::find_if(waiting.begin(), waiting.end(),
-                                  [&](const Lease* other) { return other->stage > lease.stage; });
-  waiting.insert(later, &lease);
-}
-
-void SendStager::credited(const CreditMessage& message) {
-  Link& link = link_between(message.send_nic, message.receive_nic);
-  HOCCL_CHECK(message.count <= CreditMessage::kCapacity, "{} credits in a message", message.count);
-  for (std::size_t i = 0; i < message.count; ++i) link.credits.push_back(message.slots[i]);
-  return_excess_credits(link);
-}
-
-/// More credits than chunks without a slot can only come from cancelled leases; the receiver needs
-/// those slots for others.
-void SendStager::return_excess_credits(Link& link) {
-  while (static_cast<std::int64_t>(link.credits.size()) > link.to_grant) {
-    return_credit(link, link.credits.back());
-    link.credits.pop_back();
-  }
-}
-
-void SendStager::return_credit(Link& link, const SlotReference& credit) {
-  CreditMessage message;
-  message.kind = MessageKind::kCreditReturn;
-  message.send_nic = link.send_nic;
-  message.receive_nic = link.receive_nic;
-  message.count = 1;
-  message.slots[0] = credit;
-  port_.post_message(link.remote_host, pack(message));
+  return pools_.emplace(place, Pool{std::move(slots), {}, 0, {}, 0, 0, {}}).first->second;
 }
 
 void SendStager::staged(const Descriptor& descriptor) {
   Pool& pool = pool_of(PlaceId(descriptor.place));
   const SlotReference reference{descriptor.slot, descriptor.place, descriptor.generation};
   Slot& slot = pool.slots.at(reference);
-  HOCCL_CHECK(slot.lease != nullptr && slot.state == SendState::kDmaCopying,
+  HOCCL_CHECK(slot.lease != nullptr && slot.state == SendState::kDmaCopying && !slot.staged,
               "send slot {} was staged in state {}", descriptor.slot, to_string(slot.state));
   slot.descriptor = descriptor;
-  slot.lease->link->outbox.push_back(descriptor.slot);
+  slot.staged = true;
+  pool.copying -= 1;
+  pool.sending += 1;
   port_.account(CpuWork::kBookkeeping, 1);
+  const Lease& lease = *slot.lease;
+  if (lease.legs.front().link->is_local()) {
+    slot.state = advance(slot.state, SendEvent::kAnnounce);
+    Descriptor landed = descriptor;
+    landed.kind = static_cast<std::uint8_t>(MessageKind::kLanded);
+    landed.in_send_slots = 1;
+    port_.post_message(lease.legs.front().target, pack(landed));
+    return;
+  }
+  for (std::size_t leg = 0; leg < lease.legs.size(); ++leg) {
+    lease.legs[leg].link->outbox[static_cast<std::size_t>(lease.flow_class)].push_back(
+        {descriptor.slot, static_cast<std::uint16_t>(leg)});
+  }
+}
+
+/// The target of a relayed chunk has read it.
+void SendStager::pulled(const SlotReference& reference) {
+  Pool& pool = pool_of(PlaceId(reference.place));
+  Slot& slot = pool.slots.at(reference);
+  HOCCL_CHECK(slot.state == SendState::kDelivering, "send slot {} was pulled in state {}",
+              reference.slot, to_string(slot.state));
+  Lease& lease = *slot.lease;
+  pool.sending -= 1;
+  lease.sent += 1;
+  release(pool, reference.slot, SendEvent::kPulled);
+  close_if_done(lease);
 }
 
 void SendStager::slot_returned(const SlotReference& reference) {
   Pool& pool = pool_of(PlaceId(reference.place));
   Slot& slot = pool.slots.at(reference);
   Lease& lease = *slot.lease;
-  return_credit(*lease.link, slot.credit);
+  return_credits(slot);
+  pool.copying -= 1;
   release(pool, reference.slot, SendEvent::kRevoke);
   close_if_done(lease);
 }
@@ -123,56 +74,22 @@ void SendStager::release(Pool& pool, std::uint16_t index, SendEvent event) {
   slot.state = advance(slot.state, event);
   slot.lease->outstanding -= 1;
   slot.lease = nullptr;
+  slot.staged = false;
   pool.slots.give_back(index);
 }
 
-void SendStager::lease_cancelled(const FlowMessage& message) {
-  const auto entry = leases_.find({message.operation, message.flow});
-  if (entry == leases_.end()) return;  // it ended by itself meanwhile
-  cancel(entry->second);
-  close_if_done(entry->second);
-}
-
-void SendStager::cancel(Lease& lease) {
-  if (lease.cancelled) return;
-  lease.cancelled = true;
-  if (lease.to_grant == 0) return;
-  Link& link = *lease.link;
-  std::erase(link.waiting, &lease);
-  link.to_grant -= lease.to_grant;
-  std::int32_t unwanted = lease.to_grant;
-  lease.to_grant = 0;
-  // Credits in hand beyond what is still wanted go back; the rest is no longer asked for. Credits
-  // under way right now come back through return_excess_credits when they arrive.
-  const auto excess = static_cast<std::int64_t>(link.credits.size()) - link.to_grant;
-  if (excess > 0) unwanted -= static_cast<std::int32_t>(excess);
-  return_excess_credits(link);
-  if (unwanted <= 0) return;
-  CreditCountMessage message;
-  message.kind = MessageKind::kCreditCancel;
-  message.send_nic = link.send_nic;
-  message.receive_nic = link.receive_nic;
-  message.count = unwanted;
-  port_.post_message(link.remote_host, pack(message));
-}
-
-void SendStager::close_if_done(Lease& lease) {
-  if (lease.to_grant != 0 || lease.outstanding != 0) return;
-  if (!lease.cancelled) {
-    FlowMessage sent;
-    sent.kind = MessageKind::kFlowSent;
-    sent.operation = lease.operation;
-    sent.flow = lease.flow;
-    port_.post_message(lease.source, pack(sent));
-  }
-  leases_.erase({lease.operation, lease.flow});
-}
-
 void SendStager::act() {
+  ask_for_credits();
   for (auto& [place, pool] : pools_) {
-    while (grant_one(pool)) {
+    while (pass_one(pool)) {
     }
+    const bool background_waits = std::ranges::any_of(pool.links, [](const Link* link) {
+      return !link->waiting.empty() && link->has_credit() &&
+             link->waiting.rbegin()->first.first == FlowClass::kBackground;
+    });
+    pool.patience.watch(background_waits, port_.now());
   }
+  ask_for_credits();  // chunks that went on to their next leg
   for (Lease* lease : granting_) send_grant(*lease);
   granting_.clear();
   for (auto& [id, nic] : nics_) {
@@ -181,35 +98,122 @@ void SendStager::act() {
   }
 }
 
-/// Links take turns, so that one far node with many credits cannot take every slot.
-bool SendStager::grant_one(Pool& pool) {
-  if (!pool.slots.has_free()) return false;
-  for (std::size_t tried = 0; tried < pool.links.size(); ++tried) {
-    Link& link = *pool.links[pool.next_link];
-    pool.next_link = (pool.next_link + 1) % pool.links.size();
-    if (link.waiting.empty() || link.credits.empty()) continue;
-    Lease& lease = *link.waiting.front();
-    link.waiting.pop_front();
-    const SlotReference taken = pool.slots.take();
-    Slot& slot = pool.slots[taken.slot];
-    slot.state = advance(slot.state, SendEvent::kGrant);
-    slot.lease = &lease;
-    slot.credit = link.credits.front();
-    link.credits.pop_front();
-    link.to_grant -= 1;
-    port_.account(CpuWork::kBookkeeping, 1);
-    lease.to_grant -= 1;
-    lease.outstanding += 1;
-    if (lease.to_grant > 0) enqueue_waiting(lease);
-    if (lease.grant.count == 0) granting_.push_back(&lease);
-    lease.grant.slots[lease.grant.count++] = taken;
-    if (lease.grant.count == LeaseGrantMessage::kCapacity) {
-      send_grant(lease);
-      std::erase(granting_, &lease);
-    }
-    return true;
+std::optional<Seconds> SendStager::next_deadline() const {
+  std::optional<Seconds> next;
+  for (const auto& [place, pool] : pools_) {
+    // A pool without a free slot tells us itself when it has one.
+    const auto deadline = pool.patience.deadline(options_.background_patience);
+    if (deadline && pool.slots.has_free() && (!next || *deadline < *next)) next = deadline;
   }
-  return false;
+  return next;
+}
+
+/// One chunk gets the receive slot it waits for, and the last time a send slot with it.
+bool SendStager::pass_one(Pool& pool) {
+  const std::optional<Choice> choice = choose(pool);
+  if (!choice) return false;
+  Lease& lease = *choice->waiting.lease;
+  const std::size_t leg = choice->waiting.leg;
+  const bool last = leg + 1 == lease.legs.size();
+  auto& waiting = choice->link->waiting;
+  const auto sharer = waiting.find(choice->sharer);
+  sharer->second.erase(sharer->second.begin());
+  if (sharer->second.empty()) waiting.erase(sharer);
+  pass(lease, leg);
+  if (last) {
+    pool.share.charge(choice->sharer.second, 1);
+    if (choice->sharer.first == FlowClass::kBackground) pool.patience.served();
+    grant(pool, lease);
+  }
+  return true;
+}
+
+/// Takes the leg's credit; the chunk waits for the next leg's, if there is one.
+void SendStager::pass(Lease& lease, std::size_t leg) {
+  Leg& here = lease.legs[leg];
+  Link& link = *here.link;
+  link.wanted -= 1;
+  if (!link.is_local()) {
+    here.taken.push_back(link.credits.front());
+    link.credits.pop_front();
+  }
+  const bool first_at_next = leg + 1 < lease.legs.size() && lease.waiting_at(leg + 1) == 0;
+  here.passed += 1;
+  port_.account(CpuWork::kBookkeeping, 1);
+  if (lease.waiting_at(leg) > 0) queue(lease, leg);
+  if (leg + 1 == lease.legs.size()) return;
+  if (first_at_next) queue(lease, leg + 1);
+  enter(lease, leg + 1, 1);
+}
+
+/// The chunk that goes next, and can. Links take turns among equals, so that one far node with many
+/// credits cannot take every slot.
+std::optional<SendStager::Choice> SendStager::choose(Pool& pool) const {
+  std::uint16_t lowest_stage = std::numeric_limits<std::uint16_t>::max();
+  bool foreground_waits = false;
+  std::optional<Choice> best;
+  std::size_t best_index = 0;
+  const auto key = [](const Choice& choice) {
+    return std::tie(choice.sharer.first, choice.served, choice.waiting.stage);
+  };
+  for (Link* link : pool.links) {
+    for (const auto& [sharer, entries] : link->waiting) {
+      lowest_stage = std::min(lowest_stage, entries.begin()->stage);
+      foreground_waits |= sharer.first == FlowClass::kForeground;
+    }
+  }
+  const std::size_t count = pool.links.size();
+  for (std::size_t tried = 0; tried < count; ++tried) {
+    const std::size_t index = (pool.next_link + tried) % count;
+    Link* link = pool.links[index];
+    if (!link->has_credit()) continue;
+    for (const auto& [sharer, entries] : link->waiting) {
+      const Choice choice{sharer, pool.share.served(sharer.second), *entries.begin(), link};
+      // Takes no send slot yet, so nobody has to wait for it.
+      if (choice.waiting.leg + 1 < choice.waiting.lease->legs.size()) return choice;
+      if (best && !(key(choice) < key(*best))) continue;
+      if (!may_have_slot(pool, choice, lowest_stage, foreground_waits)) continue;
+      best = choice;
+      best_index = index;
+    }
+  }
+  if (best) pool.next_link = (best_index + 1) % count;
+  return best;
+}
+
+/// Later stages and background must leave half of the slots to those that come first.
+bool SendStager::may_have_slot(const Pool& pool, const Choice& choice, std::uint16_t lowest_stage,
+                               bool foreground_waits) const {
+  if (!pool.slots.has_free()) return false;
+  // NIC and NVLink phases take turns: no copy begins while anything leaves.
+  if (!options_.overlap && pool.sending > 0) return false;
+  const bool half_is_free = 2 * pool.slots.free_count() > pool.slots.size();
+  if (choice.sharer.first == FlowClass::kBackground && foreground_waits && !half_is_free) {
+    return pool.patience.ended(port_.now(), options_.background_patience);
+  }
+  return choice.waiting.stage == lowest_stage || half_is_free;
+}
+
+void SendStager::grant(Pool& pool, Lease& lease) {
+  const SlotReference taken = pool.slots.take();
+  Slot& slot = pool.slots[taken.slot];
+  slot.state = advance(slot.state, SendEvent::kGrant);
+  slot.lease = &lease;
+  slot.unwritten = lease.legs.size();
+  slot.staged = false;
+  for (std::size_t leg = 0; leg < lease.legs.size(); ++leg) {
+    if (lease.legs[leg].link->is_local()) continue;
+    slot.credits[leg] = lease.legs[leg].taken.front();
+    lease.legs[leg].taken.pop_front();
+  }
+  pool.copying += 1;
+  lease.outstanding += 1;
+  if (lease.grant.count == 0) granting_.push_back(&lease);
+  lease.grant.slots[lease.grant.count++] = taken;
+  if (lease.grant.count == LeaseGrantMessage::kCapacity) {
+    send_grant(lease);
+    std::erase(granting_, &lease);
+  }
 }
 
 void SendStager::send_grant(Lease& lease) {
@@ -219,44 +223,64 @@ void SendStager::send_grant(Lease& lease) {
   lease.grant.count = 0;
 }
 
+/// Foreground first, then the lowest stage; links take turns among equals.
 bool SendStager::post_one(SendNic& nic) {
   if (nic.in_flight >= options_.nic_depth) return false;
-  for (std::size_t tried = 0; tried < nic.links.size(); ++tried) {
-    Link& link = *nic.links[nic.next_link];
-    nic.next_link = (nic.next_link + 1) % nic.links.size();
-    if (link.outbox.empty()) continue;
-    const auto least = std::min_element(link.queue_pairs.begin(), link.queue_pairs.end(),
-                                        [](const QueuePair* a, const QueuePair* b) {
-                                          return a->in_flight.size() < b->in_flight.size();
-                                        });
-    QueuePair& queue_pair = **least;
-    if (static_cast<int>(queue_pair.in_flight.size()) >= options_.queue_depth) continue;
-    post_write(link, queue_pair);
-    return true;
+  Link* best = nullptr;
+  std::size_t best_class = 0;
+  std::pair<std::size_t, std::uint16_t> best_key;
+  std::size_t best_index = 0;
+  QueuePair* best_queue_pair = nullptr;
+  const std::size_t count = nic.links.size();
+  for (std::size_t tried = 0; tried < count; ++tried) {
+    const std::size_t index = (nic.next_link + tried) % count;
+    Link& link = *nic.links[index];
+    if (!options_.overlap && link.pool->copying > 0) continue;
+    const std::size_t traffic_class = link.outbox[0].empty() ? 1 : 0;
+    if (link.outbox[traffic_class].empty()) continue;
+    const SlotLeg front = link.outbox[traffic_class].front();
+    const std::pair key{traffic_class, link.pool->slots[front.slot].lease->legs[front.leg].stage};
+    if (best != nullptr && !(key < best_key)) continue;
+    QueuePair* least = *std::ranges::min_element(
+        link.queue_pairs, {}, [](const QueuePair* pair) { return pair->in_flight.size(); });
+    if (static_cast<int>(least->in_flight.size()) >= options_.queue_depth) continue;
+    best = &link;
+    best_key = key;
+    best_class = traffic_class;
+    best_index = index;
+    best_queue_pair = least;
   }
-  return false;
+  if (best == nullptr) return false;
+  nic.next_link = (best_index + 1) % count;
+  const SlotLeg slot_leg = best->outbox[best_class].front();
+  best->outbox[best_class].pop_front();
+  post_write(*best, *best_queue_pair, slot_leg);
+  return true;
 }
 
-/// Posts the oldest staged chunk of the link.
-void SendStager::post_write(Link& link, QueuePair& queue_pair) {
-  const std::uint16_t index = link.outbox.front();
-  link.outbox.pop_front();
-  Slot& slot = link.pool->slots[index];
-  slot.state = advance(slot.state, SendEvent::kPost);
+void SendStager::post_write(Link& link, QueuePair& queue_pair, SlotLeg slot_leg) {
+  Slot& slot = link.pool->slots[slot_leg.slot];
+  if (slot.state == SendState::kDmaCopying) slot.state = advance(slot.state, SendEvent::kPost);
+  const Leg& leg = slot.lease->legs[slot_leg.leg];
+  const SlotReference& credit = slot.credits[slot_leg.leg];
   const Bytes size(slot.descriptor.size_bytes);
   const StagingPlace& place = link.pool->slots.place();
   WriteRequest request;
-  request.local = {place.send_slots, place.slot_size * index, size};
-  request.remote = {link.remote->receive_slots, link.remote->slot_size * slot.credit.slot, size};
-  request.immediate = slot.credit.slot;
+  request.local = {place.send_slots, place.slot_size * slot_leg.slot, size};
+  request.remote = {link.remote->receive_slots, link.remote->slot_size * credit.slot, size};
+  request.immediate = credit.slot;
   request.descriptor = slot.descriptor;
-  request.descriptor.slot = slot.credit.slot;
-  request.descriptor.place = slot.credit.place;
-  request.descriptor.generation = slot.credit.generation;
+  request.descriptor.stage = leg.stage;
+  request.descriptor.slot = credit.slot;
+  request.descriptor.place = credit.place;
+  request.descriptor.generation = credit.generation;
+  if (leg.local_targets != std::array<std::uint32_t, 3>{}) {
+    request.descriptor.local_targets = leg.local_targets;
+  }
   request.tag = {slot.descriptor.operation, FlowId(slot.descriptor.flow), slot.descriptor.chunk,
                  slot.lease->source};
   port_.post_write(queue_pair.id, request);
-  queue_pair.in_flight.push_back(index);
+  queue_pair.in_flight.push_back(slot_leg);
   link.nic->in_flight += 1;
 }
 
@@ -266,24 +290,33 @@ void SendStager::written(const WritesDone& done) {
   while (queue_pair.last_done < done.ticket) {
     HOCCL_CHECK(!queue_pair.in_flight.empty(), "queue pair {} completed ticket {} of none posted",
                 done.queue_pair, done.ticket);
-    const std::uint16_t index = queue_pair.in_flight.front();
+    const SlotLeg slot_leg = queue_pair.in_flight.front();
     queue_pair.in_flight.pop_front();
     queue_pair.link->nic->in_flight -= 1;
     queue_pair.last_done = Ticket(queue_pair.last_done.value() + 1);
     if (queue_pair.last_done == done.ticket && done.outcome == Outcome::kError) {
-      write_failed(queue_pair, index);
-      continue;
+      write_failed(queue_pair, slot_leg);
+    } else {
+      leg_done(pool, slot_leg);
     }
-    Lease& lease = *pool.slots[index].lease;
-    release(pool, index, SendEvent::kWritten);
-    close_if_done(lease);
   }
 }
 
+/// The NIC has read the slot for one of its far ends.
+void SendStager::leg_done(Pool& pool, SlotLeg slot_leg) {
+  Slot& slot = pool.slots[slot_leg.slot];
+  if (--slot.unwritten > 0) return;
+  Lease& lease = *slot.lease;
+  pool.sending -= 1;
+  lease.sent += 1;
+  release(pool, slot_leg.slot, SendEvent::kWritten);
+  close_if_done(lease);
+}
+
 /// The write never arrives, so its receive slot can be promised again.
-void SendStager::write_failed(QueuePair& queue_pair, std::uint16_t index) {
+void SendStager::write_failed(QueuePair& queue_pair, SlotLeg slot_leg) {
   Link& link = *queue_pair.link;
-  Slot& slot = link.pool->slots[index];
+  Slot& slot = link.pool->slots[slot_leg.slot];
   Lease& lease = *slot.lease;
   FailedMessage failed;
   failed.cause = Cause::kLinkError;
@@ -296,39 +329,10 @@ void SendStager::write_failed(QueuePair& queue_pair, std::uint16_t index) {
   failed.link.first = link.send_nic.value();
   failed.link.second = link.receive_nic.value();
   port_.post_message(lease.source, pack(failed));
-  port_.post_message(lease.target, pack(failed));
-  return_credit(link, slot.credit);
-  release(*link.pool, index, SendEvent::kWritten);
+  port_.post_message(lease.legs[slot_leg.leg].target, pack(failed));
+  return_credit(link, slot.credits[slot_leg.leg]);
   cancel(lease);
-  close_if_done(lease);
-}
-
-void SendStager::peer_lost(Rank peer) {
-  std::vector<FlowKey> gone;
-  for (auto& [key, lease] : leases_) {
-    if (lease.source == peer || lease.link->remote_host == peer) gone.push_back(key);
-  }
-  std::sort(gone.begin(), gone.end());  // the hash map's order is not the same everywhere
-  for (const FlowKey& key : gone) {
-    Lease& lease = leases_.at(key);
-    cancel(lease);
-    if (lease.source != peer) {
-      close_if_done(lease);
-      continue;
-    }
-    // The dead source fills no more slots; what it has announced as staged still leaves.
-    Pool& pool = *lease.link->pool;
-    const auto& outbox = lease.link->outbox;
-    for (std::size_t i = 0; i < pool.slots.size(); ++i) {
-      const auto index = static_cast<std::uint16_t>(i);
-      Slot& slot = pool.slots[i];
-      if (slot.lease != &lease || slot.state != SendState::kDmaCopying) continue;
-      if (std::find(outbox.begin(), outbox.end(), index) != outbox.end()) continue;
-      return_credit(*lease.link, slot.credit);
-      release(pool, index, SendEvent::kRevoke);
-    }
-    close_if_done(lease);
-  }
+  leg_done(*link.pool, slot_leg);
 }
 
 bool SendStager::quiescent() const {
@@ -337,7 +341,7 @@ bool SendStager::quiescent() const {
     if (!pool.slots.all_free()) return false;
   }
   for (const auto& [nics, link] : links_) {
-    if (!link.credits.empty() || !link.outbox.empty()) return false;
+    if (!link.credits.empty() || !link.outbox[0].empty() || !link.outbox[1].empty()) return false;
   }
   return true;
 }

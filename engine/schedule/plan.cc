@@ -51,4 +51,16 @@ std::vector<StageSegment> segments_of(const Plan& plan, const Transfer& transfer
   return segments_of(plan.stage_lists.at(static_cast<std::size_t>(transfer.stage_list)), chunks);
 }
 
+std::int32_t stage_at(const Plan& plan, const Branch& branch, std::int64_t chunks,
+                      std::int64_t chunk) {
+  if (branch.stage_list < 0) return branch.stage;
+  const auto list = static_cast<std::size_t>(branch.stage_list);
+  std::int64_t end = 0;
+  for (const StageSegment& segment : segments_of(plan.stage_lists.at(list), chunks)) {
+    end += segment.chunks;
+    if (chunk < end) return segment.stage;
+  }
+  HOCCL_CHECK(false, "chunk {} of {}", chunk, chunks);
+}
+
 }  // namespace hoccl::engine

@@ -137,5 +137,8 @@ struct StageSegment {
 std::vector<StageSegment> segments_of(const StageList& list, std::int64_t chunks);
 /// The same of a transfer's first wire leg, or its only stage.
 std::vector<StageSegment> segments_of(const Plan& plan, const Transfer& transfer);
+/// The stage of chunk number `chunk` of `chunks` on the wire leg to a further node.
+std::int32_t stage_at(const Plan& plan, const Branch& branch, std::int64_t chunks,
+                      std::int64_t chunk);
 
 }  // namespace hoccl::engine

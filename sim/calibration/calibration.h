@@ -69,7 +69,8 @@ struct CpuConstants {
   engine::Seconds poll_copies;   ///< per completed event
   engine::Seconds poll_write;    ///< per completion queue entry, sender or receiver
   engine::Seconds poll_message;  ///< per message or mailbox entry
-  engine::Seconds plan_flow;
+  engine::Seconds plan_flow;     ///< per flow of a plan
+  engine::Seconds plan_count;    ///< per entry of an AllToAllv's matrix
   engine::Seconds bookkeeping;
   engine::Seconds open_gate;
   engine::Seconds finish;

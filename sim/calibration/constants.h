@@ -44,6 +44,7 @@ void visit_constants(CalibrationType& c, Visitor&& visit) {
   visit("cpu", "poll_write", c.cpu.poll_write);
   visit("cpu", "poll_message", c.cpu.poll_message);
   visit("cpu", "plan_flow", c.cpu.plan_flow);
+  visit("cpu", "plan_count", c.cpu.plan_count);
   visit("cpu", "bookkeeping", c.cpu.bookkeeping);
   visit("cpu", "open_gate", c.cpu.open_gate);
   visit("cpu", "finish", c.cpu.finish);

@@ -136,6 +136,9 @@ void SimPort::account(engine::CpuWork work, std::int64_t count) {
     case engine::CpuWork::kPlanFlow:
       charge(CpuPart::kPlan, times * cpu.plan_flow);
       return;
+    case engine::CpuWork::kPlanCount:
+      charge(CpuPart::kPlan, times * cpu.plan_count);
+      return;
     case engine::CpuWork::kBookkeeping:
       charge(CpuPart::kBookkeeping, times * cpu.bookkeeping);
       return;

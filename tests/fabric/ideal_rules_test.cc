@@ -129,12 +129,24 @@ TEST_F(IdealRules, AnEmptySlotIsNotRead) {
   EXPECT_DEATH(write(slot(1, true, 0), slot(5, false, 0)), "of a slot that holds");
 }
 
-TEST_F(IdealRules, ASlotIsReadOnce) {
+TEST_F(IdealRules, AReceiveSlotIsReadOnceByEachTarget) {
   copy(0, user(0), slot(1, true, 0));
   settle();
   write(slot(1, true, 0), slot(5, false, 0));
   settle();
-  EXPECT_DEATH(write(slot(1, true, 0), slot(5, false, 1)), "of a slot that holds");
+  copy(4, slot(5, false, 0), user(4));
+  settle();
+  EXPECT_DEATH(copy(4, slot(5, false, 0), user(4)), "of a slot that holds");
+}
+
+TEST_F(IdealRules, ASendSlotIsReadForSeveralNodes) {
+  copy(0, user(0), slot(1, true, 0));
+  settle();
+  write(slot(1, true, 0), slot(5, false, 0));
+  write(slot(1, true, 0), slot(5, false, 1));
+  settle();
+  copy(0, user(0), slot(1, true, 0));
+  settle();
 }
 
 TEST_F(IdealRules, AUserByteIsWrittenOnce) {

@@ -145,6 +145,7 @@ TEST_P(ProxyConformance, WaitsForTheTargetThatIsReadyLast) {
 /// From rank 0 to all ranks of the other node, over the wire once.
 Plan multicast(const Topology& topology, Bytes size) {
   Transfer transfer;
+  transfer.id = FlowId(0);
   transfer.source = Rank(0);
   transfer.size = size;
   transfer.route = Route::kStaged;

@@ -122,7 +122,9 @@ IdealMemory::AccessId IdealMemory::begin_read(const Region& region, const Access
   Buffer& buffer = at(region.buffer);
   if (buffer.kind != BufferKind::kUser) {
     const Slot& slot = slot_of(buffer, region, accessor);
-    HOCCL_CHECK(slot.reads_left > 0 && slot.begin <= region.offset.count() &&
+    // A send slot may be read for several nodes, and only its stager knows for how many.
+    const bool holds = slot.reads_left > 0 || buffer.kind == BufferKind::kSendSlots;
+    HOCCL_CHECK(holds && slot.begin <= region.offset.count() &&
                     (region.offset + region.size).count() <= slot.end,
                 "{} would read bytes {} to {} of a slot that holds {} to {} for {} more reads",
                 to_string(accessor), region.offset.count(), (region.offset + region.size).count(),
@@ -177,7 +179,7 @@ void IdealMemory::consumed(const Region& region) {
   if (buffer.kind == BufferKind::kUser) return;
   Slot& slot = buffer.slots.at(static_cast<std::size_t>(region.offset / options_.slot_size));
   if (slot.reads_left == 0) return;
-  if (--slot.reads_left == 0) {
+  if (--slot.reads_left == 0 && buffer.kind == BufferKind::kReceiveSlots) {
     poison({region.buffer, Bytes(slot.begin), Bytes(slot.end - slot.begin)});
   }
 }

@@ -109,7 +109,9 @@ LeaseRequestMessage lease_request() {
   message.target = Rank(4);
   message.send_nic = NicId(1);
   message.receive_nic = NicId(5);
+  message.place = PlaceId(1);
   message.chunks = 10;
+  message.total = 10;
   return message;
 }
 
@@ -132,6 +134,11 @@ TEST(MessageCheck, LeaseRequest) {
               StartsWith("lease request: receive NIC = -7: "));
   EXPECT_EQ(good.spoiled([](auto& m) { m.send_nic = NicId(2); }),
             "lease request: send NIC = 2: expected one whose slots rank 1 hosts");
+  EXPECT_EQ(good.spoiled([](auto& m) { m.place = PlaceId(2); }),
+            "lease request: place = 2: expected one that rank 1 hosts");
+  EXPECT_THAT(good.spoiled([](auto& m) { m.first = 1; }), StartsWith("lease request: chunks = 10"));
+  EXPECT_THAT(good.spoiled([](auto& m) { m.branches = 4; }),
+              StartsWith("lease request: branches = 4: "));
   EXPECT_EQ(good.spoiled([](auto& m) { m.receive_nic = NicId(3); }),
             "lease request: receive NIC = 3: expected one on another node than the send NIC");
   EXPECT_EQ(good.spoiled([](auto& m) {
@@ -142,7 +149,7 @@ TEST(MessageCheck, LeaseRequest) {
   EXPECT_THAT(good.spoiled([](auto& m) { m.chunks = 0; }),
               StartsWith("lease request: chunks = 0: "));
   EXPECT_THAT(good.from(7), StartsWith("lease request: operation = "));
-  EXPECT_THAT(good.to(2), StartsWith("lease request: send NIC = 1: "));
+  EXPECT_THAT(good.to(2), StartsWith("lease request: place = 1: "));
 }
 
 TEST(MessageCheck, LeaseGrant) {
@@ -388,7 +395,7 @@ TEST(MessageCheck, Arrival) {
 }
 
 TEST(MessageCheck, UnknownKinds) {
-  for (const int kind : {0, 17, 255}) {
+  for (const int kind : {0, 21, 255}) {
     Message message;
     message.bytes[0] = static_cast<std::byte>(kind);
     EXPECT_EQ(wrong(message, 0, 1),

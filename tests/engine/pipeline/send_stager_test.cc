@@ -27,7 +27,9 @@ class SendStagerTest : public ::testing::Test {
     request.target = Rank(receive_nic);
     request.send_nic = NicId(1);
     request.receive_nic = NicId(receive_nic);
+    request.place = PlaceId(1);
     request.chunks = chunks;
+    request.total = chunks;
     stager().lease_requested(Rank(0), request);
   }
 
@@ -110,6 +112,7 @@ TEST_F(SendStagerTest, LinksOfANicTakeTurns) {
 
 TEST_F(SendStagerTest, ReturnsCreditsOfACancelledLease) {
   lease(1, 5, 3);
+  stager().act();  // asks for the credits
   credit(5, 0);
   FlowMessage cancel;
   cancel.operation = operation(1);

@@ -1,0 +1,57 @@
+#include "engine/pipeline/copy_candidates.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "engine/base/check.h"
+
+namespace hoccl::engine {
+namespace {
+
+/// Chunks that were passed on to us go before our own inside the node: they come late, ours can
+/// wait.
+int rank_of(const SourceFlow& flow) {
+  if (flow.transfer->route != Route::kDirect) return 0;
+  return flow.depends() ? 1 : 2;
+}
+
+}  // namespace
+
+bool CopyCandidates::Candidate::operator<(const Candidate& other) const {
+  return std::tie(rank, stage, position, order) <
+         std::tie(other.rank, other.stage, other.position, other.order);
+}
+
+void CopyCandidates::insert(SourceFlow& flow) {
+  const std::int64_t chunk = flow.first_waiting_chunk();
+  const double position = (static_cast<double>(chunk) + 0.5) / static_cast<double>(flow.chunks);
+  waiting_[flow.operation->operation.id.communicator].insert(
+      {rank_of(flow), flow.stage_of(chunk), position, next_order_++, &flow});
+}
+
+SourceFlow& CopyCandidates::take() {
+  HOCCL_CHECK(!waiting_.empty(), "no copy waits");
+  const auto turn = std::ranges::min_element(
+      waiting_, {}, [&](const auto& entry) { return share_.served(entry.first); });
+  SourceFlow& flow = *turn->second.begin()->flow;
+  turn->second.erase(turn->second.begin());
+  share_.charge(turn->first, flow.chunk_size(flow.first_waiting_chunk()).count());
+  if (turn->second.empty()) waiting_.erase(turn);
+  return flow;
+}
+
+void CopyCandidates::drop(const OperationState& state) {
+  const auto found = waiting_.find(state.operation.id.communicator);
+  if (found == waiting_.end()) return;
+  std::erase_if(found->second,
+                [&](const Candidate& candidate) { return candidate.flow->operation == &state; });
+  if (found->second.empty()) waiting_.erase(found);
+}
+
+std::size_t CopyCandidates::size() const {
+  std::size_t size = 0;
+  for (const auto& [communicator, candidates] : waiting_) size += candidates.size();
+  return size;
+}
+
+}  // namespace hoccl::engine

@@ -1,0 +1,42 @@
+#include "engine/pipeline/operation_state.h"
+
+#include <algorithm>
+
+#include "engine/base/check.h"
+#include "engine/topology/topology.h"
+
+namespace hoccl::engine {
+
+LeaseSegment& SourceFlow::segment_of(std::int64_t chunk) {
+  const auto found = std::ranges::find_if(segments, [&](const LeaseSegment& segment) {
+    return chunk < segment.begin + segment.chunks;
+  });
+  HOCCL_CHECK(found != segments.end(), "flow {} has no chunk {}", id, chunk);
+  return *found;
+}
+
+std::int32_t SourceFlow::stage_of(std::int64_t chunk) const {
+  for (const LeaseSegment& segment : segments) {
+    if (chunk < segment.begin + segment.chunks) return segment.stage;
+  }
+  return transfer->stage;
+}
+
+Bytes SourceFlow::chunk_size(std::int64_t chunk) const {
+  const Bytes whole = operation->operation.plan->chunk_size;
+  return std::min(whole, transfer->size - whole * chunk);
+}
+
+std::array<std::uint32_t, 3> local_targets_of(const Topology& topology, Rank target,
+                                              const std::vector<Rank>& more) {
+  std::array<std::uint32_t, 3> bits{};
+  const auto add = [&](Rank rank) {
+    const auto index = static_cast<std::size_t>(topology.local_index(rank));
+    bits.at(index / 32) |= 1U << (index % 32);
+  };
+  add(target);
+  for (const Rank rank : more) add(rank);
+  return bits;
+}
+
+}  // namespace hoccl::engine

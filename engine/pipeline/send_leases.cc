@@ -1,0 +1,285 @@
+// The part of SendStager that keeps leases: what sources want, and the receive slots (credits)
+// asked for it at the far ends.
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/base/check.h"
+#include "engine/pipeline/send_stager.h"
+#include "engine/topology/topology.h"
+
+namespace hoccl::engine {
+
+SendStager::Link& SendStager::link_between(NicId send_nic, NicId receive_nic) {
+  const auto [entry, is_new] = links_.try_emplace({send_nic, receive_nic});
+  Link& link = entry->second;
+  if (!is_new) return link;
+  const Topology& topology = port_.topology();
+  link.send_nic = send_nic;
+  link.receive_nic = receive_nic;
+  link.pool = &pool_of(topology.place_of(send_nic));
+  link.remote = &port_.staging(topology.place_of(receive_nic));
+  link.remote_host = link.remote->host;
+  for (int i = 0; i < options_.queue_pairs; ++i) {
+    const QueuePairId id = port_.queue_pair(send_nic, receive_nic, i);
+    QueuePair& queue_pair = queue_pairs_[id];
+    queue_pair.id = id;
+    queue_pair.link = &link;
+    link.queue_pairs.push_back(&queue_pair);
+  }
+  link.pool->links.push_back(&link);
+  link.nic = &nics_[send_nic];
+  link.nic->links.push_back(&link);
+  return link;
+}
+
+SendStager::Link& SendStager::local_link(PlaceId place) {
+  const auto [entry, is_new] = local_links_.try_emplace(place);
+  Link& link = entry->second;
+  if (!is_new) return link;
+  link.pool = &pool_of(place);
+  link.pool->links.push_back(&link);
+  return link;
+}
+
+void SendStager::lease_branch(Rank /*source*/, const LeaseBranchMessage& message) {
+  branches_[{message.operation, message.flow}].push_back(message);
+}
+
+void SendStager::lease_requested(Rank source, const LeaseRequestMessage& message) {
+  Lease& lease = open_lease(source, message);
+  branches_.erase({message.operation, message.flow});
+  const std::int32_t waited = lease.waiting_at(0);
+  lease.requested += message.chunks;
+  if (waited == 0) queue(lease, 0);
+  enter(lease, 0, message.chunks);
+}
+
+SendStager::Lease& SendStager::open_lease(Rank source, const LeaseRequestMessage& message) {
+  const auto [entry, is_new] =
+      leases_.try_emplace({message.operation, message.flow, message.stage});
+  Lease& lease = entry->second;
+  if (!is_new) return lease;
+  lease.operation = message.operation;
+  lease.flow = message.flow;
+  lease.stage = message.stage;
+  lease.flow_class = static_cast<FlowClass>(message.traffic_class);
+  lease.source = source;
+  lease.first = message.first;
+  lease.total = message.total;
+  if (message.send_nic.is_none()) {
+    lease.legs.push_back({.link = &local_link(message.place),
+                          .target = message.target,
+                          .local_targets = {},
+                          .stage = message.stage,
+                          .passed = 0,
+                          .taken = {}});
+  } else {
+    add_legs(lease, source, message);
+  }
+  return lease;
+}
+
+void SendStager::add_legs(Lease& lease, Rank source, const LeaseRequestMessage& message) {
+  const auto add = [&](NicId receive_nic, Rank target, std::uint16_t stage,
+                       const std::array<std::uint32_t, 3>& local_targets) {
+    lease.legs.push_back({.link = &link_between(message.send_nic, receive_nic),
+                          .target = target,
+                          .local_targets = local_targets,
+                          .stage = stage,
+                          .passed = 0,
+                          .taken = {}});
+  };
+  add(message.receive_nic, message.target, message.stage, {});
+  const auto further = branches_.find({message.operation, message.flow});
+  const std::size_t branches = further == branches_.end() ? 0 : further->second.size();
+  HOCCL_CHECK(branches == static_cast<std::size_t>(message.branches) && branches <= kMaxBranches,
+              "rank {} named {} of {} branches of operation {} flow {}", source, branches,
+              message.branches, message.operation, message.flow);
+  for (std::size_t i = 0; i < branches; ++i) {
+    const LeaseBranchMessage& branch = further->second[i];
+    add(branch.receive_nic, branch.target, branch.stage, branch.local_targets);
+  }
+  // The same order everywhere, or two chunks could each hold what the other waits for.
+  std::ranges::sort(lease.legs, {}, [](const Leg& leg) { return leg.link->remote->place; });
+}
+
+/// That many more chunks wait at this leg.
+void SendStager::enter(Lease& lease, std::size_t leg, std::int32_t chunks) {
+  Link& link = *lease.legs[leg].link;
+  link.wanted += chunks;
+  if (link.is_local()) return;
+  if (link.unasked[0] + link.unasked[1] == 0) asking_.push_back(&link);
+  link.unasked[static_cast<std::size_t>(lease.flow_class)] += chunks;
+}
+
+void SendStager::queue(Lease& lease, std::size_t leg) {
+  const double position =
+      (static_cast<double>(lease.first + lease.legs[leg].passed) + 0.5) / lease.total;
+  lease.legs[leg].link->waiting[sharer_of(lease)].insert(
+      {lease.legs[leg].stage, position, next_order_++, &lease, leg});
+}
+
+/// Its chunks at this leg take no more turns.
+void SendStager::unqueue(Lease& lease, std::size_t leg) {
+  auto& waiting = lease.legs[leg].link->waiting;
+  const auto sharer = waiting.find(sharer_of(lease));
+  if (sharer == waiting.end()) return;
+  std::erase_if(sharer->second,
+                [&](const Waiting& entry) { return entry.lease == &lease && entry.leg == leg; });
+  if (sharer->second.empty()) waiting.erase(sharer);
+}
+
+void SendStager::ask_for_credits() {
+  for (Link* link : std::exchange(asking_, {})) {
+    for (const FlowClass flow_class : {FlowClass::kForeground, FlowClass::kBackground}) {
+      std::int32_t& unasked = link->unasked[static_cast<std::size_t>(flow_class)];
+      if (unasked == 0) continue;
+      CreditCountMessage request;
+      request.kind = MessageKind::kCreditRequest;
+      request.traffic_class = static_cast<std::uint8_t>(flow_class);
+      request.send_nic = link->send_nic;
+      request.receive_nic = link->receive_nic;
+      request.count = std::exchange(unasked, 0);
+      port_.post_message(link->remote_host, pack(request));
+    }
+  }
+}
+
+void SendStager::credited(const CreditMessage& message) {
+  Link& link = link_between(message.send_nic, message.receive_nic);
+  HOCCL_CHECK(message.count <= CreditMessage::kCapacity, "{} credits in a message", message.count);
+  for (std::size_t i = 0; i < message.count; ++i) link.credits.push_back(message.slots[i]);
+  return_excess_credits(link);
+}
+
+/// More credits than chunks that want one can only come from cancelled leases; the receiver needs
+/// those slots for others.
+void SendStager::return_excess_credits(Link& link) {
+  while (static_cast<std::int64_t>(link.credits.size()) > link.wanted) {
+    return_credit(link, link.credits.back());
+    link.credits.pop_back();
+  }
+}
+
+void SendStager::return_credit(Link& link, const SlotReference& credit) {
+  CreditMessage message;
+  message.kind = MessageKind::kCreditReturn;
+  message.send_nic = link.send_nic;
+  message.receive_nic = link.receive_nic;
+  message.count = 1;
+  message.slots[0] = credit;
+  port_.post_message(link.remote_host, pack(message));
+}
+
+/// Of a slot that will not be written to any far end.
+void SendStager::return_credits(const Slot& slot) {
+  for (std::size_t leg = 0; leg < slot.lease->legs.size(); ++leg) {
+    Link& link = *slot.lease->legs[leg].link;
+    if (!link.is_local()) return_credit(link, slot.credits[leg]);
+  }
+}
+
+void SendStager::lease_cancelled(const FlowMessage& message) {
+  const auto entry = leases_.find({message.operation, message.flow, message.stage});
+  if (entry == leases_.end()) return;  // it ended by itself meanwhile
+  cancel(entry->second);
+  close_if_done(entry->second);
+}
+
+void SendStager::cancel(Lease& lease) {
+  if (std::exchange(lease.cancelled, true)) return;
+  for (std::size_t leg = 0; leg < lease.legs.size(); ++leg) cancel_leg(lease, leg);
+  // Nothing waits any more: what was requested is what was granted.
+  lease.requested = lease.granted();
+  for (Leg& leg : lease.legs) leg.passed = lease.granted();
+}
+
+void SendStager::cancel_leg(Lease& lease, std::size_t leg) {
+  Link& link = *lease.legs[leg].link;
+  for (const SlotReference& credit : std::exchange(lease.legs[leg].taken, {})) {
+    return_credit(link, credit);
+  }
+  std::int32_t unwanted = lease.waiting_at(leg);
+  if (unwanted == 0) return;
+  unqueue(lease, leg);
+  link.wanted -= unwanted;
+  if (link.is_local()) return;
+  std::int32_t& unasked = link.unasked[static_cast<std::size_t>(lease.flow_class)];
+  const std::int32_t never_asked = std::min(unasked, unwanted);
+  unasked -= never_asked;
+  unwanted -= never_asked;
+  if (never_asked > 0 && link.unasked[0] + link.unasked[1] == 0) std::erase(asking_, &link);
+  // Credits in hand beyond what is still wanted go back; the rest is no longer asked for. Credits
+  // under way right now come back through return_excess_credits when they arrive.
+  const auto excess = static_cast<std::int64_t>(link.credits.size()) - link.wanted;
+  if (excess > 0) unwanted -= static_cast<std::int32_t>(excess);
+  return_excess_credits(link);
+  if (unwanted <= 0) return;
+  CreditCountMessage message;
+  message.kind = MessageKind::kCreditCancel;
+  message.traffic_class = static_cast<std::uint8_t>(lease.flow_class);
+  message.send_nic = link.send_nic;
+  message.receive_nic = link.receive_nic;
+  message.count = unwanted;
+  port_.post_message(link.remote_host, pack(message));
+}
+
+void SendStager::close_if_done(Lease& lease) {
+  if (lease.granted() != lease.requested || lease.outstanding != 0) return;
+  if (!lease.cancelled) {
+    FlowMessage sent;
+    sent.kind = MessageKind::kFlowSent;
+    sent.stage = lease.stage;
+    sent.operation = lease.operation;
+    sent.flow = lease.flow;
+    sent.chunks = lease.sent;
+    port_.post_message(lease.source, pack(sent));
+  }
+  std::erase(granting_, &lease);
+  leases_.erase({lease.operation, lease.flow, lease.stage});
+}
+
+bool SendStager::touches(const Lease& lease, Rank host) {
+  return std::ranges::any_of(lease.legs, [&](const Leg& leg) {
+    return leg.link->is_local() ? leg.target == host : leg.link->remote_host == host;
+  });
+}
+
+void SendStager::peer_lost(Rank peer) {
+  std::vector<LeaseKey> gone;
+  for (auto& [key, lease] : leases_) {
+    if (lease.source == peer || touches(lease, peer)) gone.push_back(key);
+  }
+  std::ranges::sort(gone);  // the hash map's order is not the same everywhere
+  for (const LeaseKey& key : gone) {
+    Lease& lease = leases_.at(key);
+    cancel(lease);
+    if (lease.source == peer) revoke_unfilled(lease);
+    // Nobody else pulls what was offered to the dead.
+    if (lease.legs.front().link->is_local() && lease.legs.front().target == peer) {
+      Pool& pool = *lease.legs.front().link->pool;
+      for (std::size_t i = 0; i < pool.slots.size(); ++i) {
+        if (pool.slots[i].lease != &lease || pool.slots[i].state != SendState::kDelivering)
+          continue;
+        pool.sending -= 1;
+        release(pool, static_cast<std::uint16_t>(i), SendEvent::kRevoke);
+      }
+    }
+    close_if_done(lease);
+  }
+}
+
+/// A dead source fills no more slots; what it has announced as staged still leaves.
+void SendStager::revoke_unfilled(Lease& lease) {
+  Pool& pool = *lease.legs.front().link->pool;
+  for (std::size_t i = 0; i < pool.slots.size(); ++i) {
+    Slot& slot = pool.slots[i];
+    if (slot.lease != &lease || slot.state != SendState::kDmaCopying || slot.staged) continue;
+    return_credits(slot);
+    pool.copying -= 1;
+    release(pool, static_cast<std::uint16_t>(i), SendEvent::kRevoke);
+  }
+}
+
+}  // namespace hoccl::engine
