@@ -228,6 +228,9 @@ enum class CpuWork : std::uint8_t {
   kBookkeeping,  ///< a state changed
 };
 
+/// A direction of a GPU's link to its peers.
+enum class LinkSide : std::uint8_t { kOut, kIn };
+
 class Port {
  public:
   virtual ~Port() = default;
@@ -264,6 +267,13 @@ class Port {
   /// Fills `out` with what happened, oldest first; returns how many.
   virtual std::size_t poll(std::span<Completion> out) = 0;
   virtual void account(CpuWork work, std::int64_t count) = 0;
+
+  /// Tells the ranks of this node how many copies that this rank has posted are under way out of,
+  /// or into, the memory of a GPU of the node.
+  virtual void report_copies(GpuId gpu, LinkSide side, int under_way) = 0;
+  /// What all living ranks of the node have told of that GPU, added up: a hint by which they keep
+  /// out of each other's way. May lag behind.
+  [[nodiscard]] virtual int copies_under_way(GpuId gpu, LinkSide side) const = 0;
 
   // --- application side ---
 

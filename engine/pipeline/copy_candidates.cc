@@ -1,12 +1,15 @@
 #include "engine/pipeline/copy_candidates.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 
 #include "engine/base/check.h"
 
 namespace hoccl::engine {
 namespace {
+
+constexpr double kMostChunksAhead = 2.0;
 
 /// Chunks that were passed on to us go before our own inside the node: they come late, ours can
 /// wait.
@@ -18,23 +21,35 @@ int rank_of(const SourceFlow& flow) {
 }  // namespace
 
 bool CopyCandidates::Candidate::operator<(const Candidate& other) const {
-  return std::tie(rank, stage, position, order) <
-         std::tie(other.rank, other.stage, other.position, other.order);
+  return std::tie(rank, stage, position, id, operation) <
+         std::tie(other.rank, other.stage, other.position, other.id, other.operation);
 }
 
 void CopyCandidates::insert(SourceFlow& flow) {
   const std::int64_t chunk = flow.first_waiting_chunk();
   const double position = (static_cast<double>(chunk) + 0.5) / static_cast<double>(flow.chunks);
   waiting_[flow.operation->operation.id.communicator].insert(
-      {rank_of(flow), flow.stage_of(chunk), position, next_order_++, &flow});
+      {rank_of(flow), flow.stage_of(chunk), position, flow.id, flow.operation->number, &flow});
 }
 
-SourceFlow& CopyCandidates::take() {
+SourceFlow& CopyCandidates::take(const std::function<int(const SourceFlow&)>& load) {
   HOCCL_CHECK(!waiting_.empty(), "no copy waits");
   const auto turn = std::ranges::min_element(
       waiting_, {}, [&](const auto& entry) { return share_.served(entry.first); });
-  SourceFlow& flow = *turn->second.begin()->flow;
-  turn->second.erase(turn->second.begin());
+  const auto first = turn->second.begin();
+  auto best = first;
+  int least = load(*first->flow);
+  for (auto other = std::next(first); other != turn->second.end(); ++other) {
+    if (other->rank != first->rank || other->stage != first->stage) break;
+    const double ahead = other->position - first->position;
+    if (ahead * static_cast<double>(other->flow->chunks) > kMostChunksAhead) break;
+    const int its = load(*other->flow);
+    if (its >= least) continue;
+    best = other;
+    least = its;
+  }
+  SourceFlow& flow = *best->flow;
+  turn->second.erase(best);
   share_.charge(turn->first, flow.chunk_size(flow.first_waiting_chunk()).count());
   if (turn->second.empty()) waiting_.erase(turn);
   return flow;

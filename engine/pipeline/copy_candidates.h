@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -18,8 +19,10 @@ class CopyCandidates {
  public:
   /// Of a flow that is not queued.
   void insert(SourceFlow& flow);
-  /// Takes the flow whose turn it is out of the queue. Needs one.
-  SourceFlow& take();
+  /// Takes the flow whose turn it is out of the queue: of those of one stage that would not get
+  /// more than two chunks ahead of their share, the one whose target port is least used, as `load`
+  /// tells. Needs one.
+  SourceFlow& take(const std::function<int(const SourceFlow&)>& load);
   /// Removes all flows of an operation.
   void drop(const OperationState& state);
 
@@ -31,7 +34,8 @@ class CopyCandidates {
     int rank = 0;  ///< between nodes, passing on, inside the node
     std::int32_t stage = 0;
     double position = 0.0;
-    std::int64_t order = 0;  ///< of queueing, so that ties are first come, first served
+    FlowId id;  ///< plans list a source's targets beginning with the next one, so ties spread
+    std::int64_t operation = 0;  ///< of equal flows of two operations, that which is older
     SourceFlow* flow = nullptr;
 
     bool operator<(const Candidate& other) const;
@@ -39,7 +43,6 @@ class CopyCandidates {
 
   std::map<std::uint16_t, std::set<Candidate>> waiting_;  ///< by communicator; no empty sets
   FairShare share_;
-  std::int64_t next_order_ = 0;
 };
 
 }  // namespace hoccl::engine

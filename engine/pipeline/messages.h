@@ -135,7 +135,9 @@ struct SlotMessage {
 struct CreditCountMessage {
   MessageKind kind = MessageKind::kCreditRequest;
   std::uint8_t traffic_class = 0;
-  std::array<std::uint8_t, 2> reserved{};
+  std::uint16_t stage = 0;
+  std::uint16_t communicator = 0;
+  std::uint16_t reserved = 0;
   NicId send_nic;
   NicId receive_nic;
   std::int32_t count = 0;

@@ -79,6 +79,7 @@ struct TargetFlow {
 /// One unfinished operation on this rank.
 struct OperationState {
   Operation operation;
+  std::int64_t number = 0;                             ///< of all this rank was given, in order
   std::vector<SourceFlow> sources;                     ///< by flow id
   std::vector<TargetFlow> targets;                     ///< by flow id
   std::vector<std::pair<Rank, ReadyMessage>> readies;  ///< that came before the start

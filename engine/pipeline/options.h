@@ -10,8 +10,9 @@ struct PipelineOptions {
   /// Copy streams (lanes) per engine class. Four keep an engine busy through its set-up times.
   int streams = 4;
   /// Copies ahead of each copy engine: the quantum that sets fairness and the latency of the
-  /// priority switch.
-  int quantum = 8;
+  /// priority switch. No more than streams, so that the next copy is chosen by what the ports do
+  /// when it can begin.
+  int quantum = 4;
   /// Queue pairs per pair of NICs (paper §3.3.1: several keep chunks in flight).
   int queue_pairs = 4;
   /// Writes in flight per queue pair; below the send queue's depth.
@@ -24,7 +25,8 @@ struct PipelineOptions {
   /// Nobody begins a stage before everybody has sent all of the one before.
   bool barrier = false;
   /// Off: NIC and NVLink phases of a staging place take turns, and transfers inside a node wait for
-  /// those between nodes: what the paper's AllToAll figure suggests (Fig. 8).
+  /// those between nodes (unless they pass chunks on): what the paper's AllToAll figure suggests
+  /// (Fig. 8).
   bool overlap = true;
   /// A target announces itself when its stream has reached the operation. Off: as soon as the
   /// operation is submitted, which can deadlock (kept to show that it does).

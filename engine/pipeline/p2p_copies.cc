@@ -12,7 +12,9 @@ namespace hoccl::engine {
 bool P2pExecutor::can_copy(const SourceFlow& flow) const {
   if (!flow.has_waiting_chunk() || !flow.admitted()) return false;
   if (flow.leased()) return !flow.slots.empty();
-  return options_.overlap || flow.operation->unfinished_leased == 0;
+  // Transfers between nodes may wait for what is passed on along a chain.
+  const bool in_chain = flow.depends() || flow.stepwise;
+  return options_.overlap || in_chain || flow.operation->unfinished_leased == 0;
 }
 
 P2pExecutor::EngineWork& P2pExecutor::work(CopyClass copy_class, FlowClass flow_class) {
@@ -42,7 +44,6 @@ void P2pExecutor::act() {
 /// Deliveries first, because they free receive slots. Background waits while foreground work of the
 /// application is active on this GPU (paper §4, strict priority), until its patience ends.
 bool P2pExecutor::post_next(CopyClass copy_class) {
-  constexpr FlowClass kForeground = FlowClass::kForeground;
   constexpr FlowClass kBackground = FlowClass::kBackground;
   const std::optional<Seconds> deadline = background_deadline(copy_class);
   if (deadline && *deadline <= port_.now()) {
@@ -54,18 +55,57 @@ bool P2pExecutor::post_next(CopyClass copy_class) {
            post_waiting_chunk(copy_class, kBackground);
   }
   const bool background_allowed = !foreground_active_;
-  return post_waiting_delivery(copy_class, kForeground) ||
-         post_waiting_chunk(copy_class, kForeground) ||
+  return post_next_foreground(copy_class) ||
          (background_allowed && (post_waiting_delivery(copy_class, kBackground) ||
                                  post_waiting_chunk(copy_class, kBackground)));
+}
+
+/// Deliveries first, unless they keep our port's inward side busier than its outward side.
+bool P2pExecutor::post_next_foreground(CopyClass copy_class) {
+  constexpr FlowClass kForeground = FlowClass::kForeground;
+  const GpuId own = port_.topology().gpu_of(port_.rank());
+  if (load_of(own, LinkSide::kOut) < load_of(own, LinkSide::kIn) &&
+      post_waiting_chunk(copy_class, kForeground)) {
+    return true;
+  }
+  return post_waiting_delivery(copy_class, kForeground) ||
+         post_waiting_chunk(copy_class, kForeground);
+}
+
+int P2pExecutor::load_of(GpuId gpu, LinkSide side) const {
+  return gpu.is_none() ? 0 : port_.copies_under_way(gpu, side);
+}
+
+GpuId P2pExecutor::sink_of(const SourceFlow& flow) const {
+  const Topology& topology = port_.topology();
+  return flow.leased() ? topology.gpu_of(flow.place) : topology.gpu_of(flow.transfer->target);
+}
+
+/// Tells the node of a copy that begins (step 1) or has ended (-1).
+void P2pExecutor::count_copy(const CopyJob& job, int step) {
+  const Topology& topology = port_.topology();
+  const GpuId own = topology.gpu_of(port_.rank());
+  const bool pulls = job.target_flow != nullptr;
+  const GpuId other =
+      pulls ? topology.gpu_of(PlaceId(job.landed.place)) : sink_of(*job.source_flow);
+  // Host memory is not on NVLink.
+  if (other.is_none()) return;
+  for (const auto& [gpu, side] : {std::pair(pulls ? other : own, LinkSide::kOut),
+                                  std::pair(pulls ? own : other, LinkSide::kIn)}) {
+    int& count = under_way_[{gpu, side}];
+    count += step;
+    port_.report_copies(gpu, side, count);
+  }
 }
 
 bool P2pExecutor::post_waiting_delivery(CopyClass copy_class, FlowClass flow_class) {
   auto& deliveries = work(copy_class, flow_class).deliveries;
   if (deliveries.empty()) return false;
-  const Delivery delivery = deliveries.front();
-  deliveries.pop_front();
-  post_delivery(copy_class, delivery);
+  const Topology& topology = port_.topology();
+  const PlaceId own = topology.gpu_place(topology.gpu_of(port_.rank()));
+  post_delivery(copy_class, deliveries.take(own, [&](PlaceId place) {
+    return load_of(topology.gpu_of(place), LinkSide::kOut);
+  }));
   background_posted(copy_class, flow_class);
   return true;
 }
@@ -73,7 +113,8 @@ bool P2pExecutor::post_waiting_delivery(CopyClass copy_class, FlowClass flow_cla
 bool P2pExecutor::post_waiting_chunk(CopyClass copy_class, FlowClass flow_class) {
   auto& candidates = work(copy_class, flow_class).candidates;
   if (candidates.empty()) return false;
-  SourceFlow& flow = candidates.take();
+  SourceFlow& flow = candidates.take(
+      [this](const SourceFlow& waiting) { return load_of(sink_of(waiting), LinkSide::kIn); });
   flow.queued = false;
   post_source_chunk(flow);
   queue_candidate(flow);
@@ -100,6 +141,7 @@ void P2pExecutor::post_delivery(CopyClass copy_class, const Delivery& delivery) 
   job.target_flow = delivery.flow;
   job.landed = descriptor;
   copies_.post(copy_class, job);
+  count_copy(job, 1);
   state.copies_in_flight += 1;
 }
 
@@ -131,6 +173,7 @@ void P2pExecutor::post_source_chunk(SourceFlow& flow) {
     job.request.leg = Leg::kDirect;
   }
   copies_.post(flow.copy_class, job);
+  count_copy(job, 1);
   state.copies_in_flight += 1;
 }
 
@@ -141,6 +184,7 @@ void P2pExecutor::copied(const CopiesDone& done) {
     OperationState& state = ended.job.source_flow != nullptr ? *ended.job.source_flow->operation
                                                              : *ended.job.target_flow->operation;
     state.copies_in_flight -= 1;
+    count_copy(ended.job, -1);
     port_.account(CpuWork::kBookkeeping, 1);
     if (ended.outcome == Outcome::kError) {
       copy_failed(ended.job, ended.lane);

@@ -57,6 +57,7 @@ void P2pExecutor::add(const Operation& operation) {
   HOCCL_CHECK(is_new, "operation {} added twice", operation.id);
   OperationState& state = *entry->second;
   state.operation = operation;
+  state.number = next_operation_++;
   next_number_[sequence_of(operation.id)] = operation.id.number + 1;
   build_flows(state);
   port_.account(CpuWork::kPlanFlow, static_cast<std::int64_t>(state.unfinished_flows));
@@ -256,7 +257,7 @@ void P2pExecutor::queue_delivery(OperationState& state, const Descriptor& descri
               descriptor.operation, descriptor.flow, port_.rank());
   progress(state);
   work(class_of(PlaceId(descriptor.place), false), flow->transfer->flow_class)
-      .deliveries.push_back({flow, descriptor});
+      .deliveries.push({flow, descriptor});
 }
 
 void P2pExecutor::delivered(const FlowMessage& message) {

@@ -13,6 +13,7 @@
 
 #include "engine/pipeline/copy_candidates.h"
 #include "engine/pipeline/copy_queue.h"
+#include "engine/pipeline/delivery_queue.h"
 #include "engine/pipeline/operation_state.h"
 #include "engine/pipeline/options.h"
 #include "engine/pipeline/stage_barrier.h"
@@ -73,14 +74,10 @@ class P2pExecutor {
   void describe(std::string& out) const;
 
  private:
-  struct Delivery {
-    TargetFlow* flow;
-    Descriptor descriptor;
-  };
   /// Copies waiting for one engine, foreground and background apart for the priority switch.
   struct EngineWork {
     CopyCandidates candidates;
-    std::deque<Delivery> deliveries;
+    DeliveryQueue deliveries;
     [[nodiscard]] bool empty() const { return candidates.empty() && deliveries.empty(); }
   };
 
@@ -117,6 +114,11 @@ class P2pExecutor {
   [[nodiscard]] bool can_copy(const SourceFlow& flow) const;
   EngineWork& work(CopyClass copy_class, FlowClass flow_class);
   bool post_next(CopyClass copy_class);
+  bool post_next_foreground(CopyClass copy_class);
+  [[nodiscard]] int load_of(GpuId gpu, LinkSide side) const;
+  /// Where the copies of a flow go; none: host memory.
+  [[nodiscard]] GpuId sink_of(const SourceFlow& flow) const;
+  void count_copy(const CopyJob& job, int step);
   bool post_waiting_delivery(CopyClass copy_class, FlowClass flow_class);
   bool post_waiting_chunk(CopyClass copy_class, FlowClass flow_class);
   void post_delivery(CopyClass copy_class, const Delivery& delivery);
@@ -176,6 +178,8 @@ class P2pExecutor {
   std::vector<WaitingImport> waiting_for_import_;
   std::set<Rank> lost_;
   std::array<std::array<EngineWork, 2>, kCopyClassCount> work_;
+  std::map<std::pair<GpuId, LinkSide>, int> under_way_;  ///< our copies, as reported to the node
+  std::int64_t next_operation_ = 0;
   std::vector<CopyQueue::Ended> just_ended_;
   /// Flows with chunks that are not asked for yet.
   std::vector<std::pair<OperationId, FlowId>> wanting_;

@@ -183,11 +183,7 @@ void P2pExecutor::drop_waiting_copies(OperationState& state) {
   for (auto& classes : work_) {
     for (EngineWork& waiting : classes) {
       waiting.candidates.drop(state);
-      std::erase_if(waiting.deliveries, [&](const Delivery& delivery) {
-        if (delivery.flow->operation != &state) return false;
-        pulled(delivery.descriptor);
-        return true;
-      });
+      for (const Descriptor& descriptor : waiting.deliveries.drop(state)) pulled(descriptor);
     }
   }
   for (const Descriptor& descriptor : std::exchange(state.parked, {})) pulled(descriptor);

@@ -16,42 +16,50 @@ ReceiveStager::Pool& ReceiveStager::pool_of(PlaceId place) {
   if (existing != pools_.end()) return existing->second;
   const StagingPlace& staging = port_.staging(place);
   SlotPool<Slot> slots(staging, port_.rank(), staging.receive_slot_count);
-  return pools_.emplace(place, Pool{std::move(slots), {}, {}, 0, 0, {}}).first->second;
+  return pools_.emplace(place, Pool{std::move(slots), {}, {}, {}, 0, 0, {}}).first->second;
 }
 
-ReceiveStager::Demand& ReceiveStager::demand_of(NicId send_nic, NicId receive_nic,
-                                                FlowClass flow_class) {
-  const auto [entry, is_new] = demands_.try_emplace({send_nic, receive_nic, flow_class});
+ReceiveStager::Demand& ReceiveStager::demand_of(const CreditCountMessage& message) {
+  const auto flow_class = static_cast<FlowClass>(message.traffic_class);
+  const auto [entry, is_new] = demands_.try_emplace(
+      {message.send_nic, message.receive_nic, flow_class, message.communicator, message.stage});
   Demand& demand = entry->second;
   if (is_new) {
     const Topology& topology = port_.topology();
-    demand.send_nic = send_nic;
-    demand.receive_nic = receive_nic;
+    demand.send_nic = message.send_nic;
+    demand.receive_nic = message.receive_nic;
     demand.flow_class = flow_class;
-    demand.send_host = topology.host_of(topology.place_of(send_nic));
-    demand.pool = &pool_of(topology.place_of(receive_nic));
+    demand.communicator = message.communicator;
+    demand.stage = message.stage;
+    demand.send_host = topology.host_of(topology.place_of(message.send_nic));
+    demand.pool = &pool_of(topology.place_of(message.receive_nic));
   }
   return demand;
 }
 
 /// Those who want anything take turns.
 void ReceiveStager::set_wanted(Demand& demand, std::int64_t wanted) {
-  auto& turns = demand.pool->turns[static_cast<std::size_t>(demand.flow_class)];
-  if (demand.wanted == 0 && wanted > 0) turns.push_back(&demand);
-  if (demand.wanted > 0 && wanted == 0) std::erase(turns, &demand);
+  auto& communicators = demand.pool->turns[static_cast<std::size_t>(demand.flow_class)];
+  if (demand.wanted == 0 && wanted > 0) {
+    communicators[demand.communicator][demand.stage].push_back(&demand);
+  }
+  if (demand.wanted > 0 && wanted == 0) {
+    auto& stages = communicators.at(demand.communicator);
+    std::erase(stages.at(demand.stage), &demand);
+    if (stages.at(demand.stage).empty()) stages.erase(demand.stage);
+    if (stages.empty()) communicators.erase(demand.communicator);
+  }
   demand.wanted = wanted;
 }
 
 void ReceiveStager::credits_requested(const CreditCountMessage& message) {
-  Demand& demand = demand_of(message.send_nic, message.receive_nic,
-                             static_cast<FlowClass>(message.traffic_class));
+  Demand& demand = demand_of(message);
   HOCCL_CHECK(message.count > 0, "{} credits requested", message.count);
   set_wanted(demand, demand.wanted + message.count);
 }
 
 void ReceiveStager::credits_cancelled(const CreditCountMessage& message) {
-  Demand& demand = demand_of(message.send_nic, message.receive_nic,
-                             static_cast<FlowClass>(message.traffic_class));
+  Demand& demand = demand_of(message);
   // What was promised meanwhile comes back as kCreditReturn.
   set_wanted(demand, demand.wanted - std::min<std::int64_t>(demand.wanted, message.count));
 }
@@ -144,6 +152,8 @@ void ReceiveStager::act() {
 std::optional<Seconds> ReceiveStager::next_deadline() const {
   std::optional<Seconds> next;
   for (const auto& [place, pool] : pools_) {
+    // While it is the deliveries' turn nothing is promised, however long it has waited.
+    if (!options_.overlap && (pool.delivering > 0 || !pool.landed.empty())) continue;
     // A pool without a free slot tells us itself when it has one.
     const auto deadline = pool.patience.deadline(options_.background_patience);
     if (deadline && pool.slots.has_free() && (!next || *deadline < *next)) next = deadline;
@@ -155,13 +165,21 @@ ReceiveStager::Demand* ReceiveStager::next_demand(Pool& pool) {
   auto& [foreground, background] = pool.turns;
   const bool background_is_due =
       pool.patience.ended(port_.now(), options_.background_patience) && !background.empty();
-  auto& turns = foreground.empty() || background_is_due ? background : foreground;
-  if (turns.empty()) return nullptr;
-  if (&turns == &background) pool.patience.served();
-  Demand* demand = turns.front();
-  turns.pop_front();
-  demand->wanted -= 1;
-  if (demand->wanted > 0) turns.push_back(demand);
+  auto& communicators = foreground.empty() || background_is_due ? background : foreground;
+  if (communicators.empty()) return nullptr;
+  if (&communicators == &background) pool.patience.served();
+  const auto communicator = std::ranges::min_element(
+      communicators, {}, [&](const auto& entry) { return pool.share.served(entry.first); });
+  pool.share.charge(communicator->first, 1);
+  auto& senders = communicator->second.begin()->second;
+  Demand* demand = senders.front();
+  if (demand->wanted == 1) {
+    set_wanted(*demand, 0);
+  } else {
+    demand->wanted -= 1;
+    senders.pop_front();
+    senders.push_back(demand);
+  }
   return demand;
 }
 

@@ -12,6 +12,7 @@
 #include "engine/fabric.h"
 #include "engine/pattern/flow.h"
 #include "engine/pipeline/chunk_state.h"
+#include "engine/pipeline/fair_share.h"
 #include "engine/pipeline/messages.h"
 #include "engine/pipeline/options.h"
 #include "engine/pipeline/patience.h"
@@ -21,7 +22,8 @@ namespace hoccl::engine {
 
 /// The receiving half of the staging service of the places one rank hosts: promises receive slots
 /// (credits) to send stagers, announces landed chunks to their targets, takes slots back when the
-/// last target has pulled. Foreground is promised slots before background.
+/// last target has pulled. Foreground is promised slots before background; communicators get equal
+/// parts; then the lowest stage comes first, because its sender is the one that sends now.
 class ReceiveStager {
  public:
   ReceiveStager(Port& port, const PipelineOptions& options);
@@ -55,18 +57,23 @@ class ReceiveStager {
 
   struct Pool {
     SlotPool<Slot> slots;
-    std::array<std::deque<Demand*>, 2> turns;  ///< by class: those with wanted > 0
+    /// Those with wanted > 0, by class, communicator and stage; no empty queues.
+    std::array<std::map<std::uint16_t, std::map<std::uint16_t, std::deque<Demand*>>>, 2> turns;
+    FairShare share;
     Patience patience;
     int promised = 0;                   ///< slots that nothing has landed in yet
     int delivering = 0;                 ///< slots that are announced
     std::vector<std::uint16_t> landed;  ///< slots that are not announced yet
   };
 
-  /// What one remote NIC wants of one local NIC's place, of one class.
+  using DemandKey = std::tuple<NicId, NicId, FlowClass, std::uint16_t, std::uint16_t>;
+  /// What one remote NIC wants of one local NIC's place, for one stage of a communicator.
   struct Demand {
     NicId send_nic;
     NicId receive_nic;
     FlowClass flow_class = FlowClass::kForeground;
+    std::uint16_t communicator = 0;
+    std::uint16_t stage = 0;
     Rank send_host;
     Pool* pool = nullptr;
     std::int64_t wanted = 0;
@@ -74,7 +81,7 @@ class ReceiveStager {
   };
 
   Pool& pool_of(PlaceId place);
-  Demand& demand_of(NicId send_nic, NicId receive_nic, FlowClass flow_class);
+  Demand& demand_of(const CreditCountMessage& message);
   void set_wanted(Demand& demand, std::int64_t wanted);
   void announce(Pool& pool, std::uint16_t index);
   void release(Pool& pool, std::uint16_t index, ReceiveEvent event);
@@ -85,7 +92,7 @@ class ReceiveStager {
   Port& port_;
   const PipelineOptions& options_;
   std::map<PlaceId, Pool> pools_;
-  std::map<std::tuple<NicId, NicId, FlowClass>, Demand> demands_;
+  std::map<DemandKey, Demand> demands_;
   std::vector<Demand*> crediting_;
   std::set<Rank> lost_;
 };

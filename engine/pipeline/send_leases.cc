@@ -2,6 +2,7 @@
 // asked for it at the far ends.
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "engine/base/check.h"
@@ -106,11 +107,22 @@ void SendStager::add_legs(Lease& lease, Rank source, const LeaseRequestMessage& 
 
 /// That many more chunks wait at this leg.
 void SendStager::enter(Lease& lease, std::size_t leg, std::int32_t chunks) {
+  want(lease, leg, chunks);
+  Link& link = *lease.legs[leg].link;
+  if (link.is_local()) return;
+  if (link.unasked.empty()) asking_.push_back(&link);
+  link.unasked[ask_of(lease)] += chunks;
+}
+
+/// Counts chunks that wait at a leg (or, below zero, no longer do).
+void SendStager::want(Lease& lease, std::size_t leg, std::int32_t chunks) {
   Link& link = *lease.legs[leg].link;
   link.wanted += chunks;
-  if (link.is_local()) return;
-  if (link.unasked[0] + link.unasked[1] == 0) asking_.push_back(&link);
-  link.unasked[static_cast<std::size_t>(lease.flow_class)] += chunks;
+  for (auto* counts : {&link.pool->wanted, &link.wanted_by}) {
+    const auto entry = counts->try_emplace(ask_of(lease)).first;
+    entry->second += chunks;
+    if (entry->second == 0) counts->erase(entry);
+  }
 }
 
 void SendStager::queue(Lease& lease, std::size_t leg) {
@@ -131,19 +143,38 @@ void SendStager::unqueue(Lease& lease, std::size_t leg) {
 }
 
 void SendStager::ask_for_credits() {
-  for (Link* link : std::exchange(asking_, {})) {
-    for (const FlowClass flow_class : {FlowClass::kForeground, FlowClass::kBackground}) {
-      std::int32_t& unasked = link->unasked[static_cast<std::size_t>(flow_class)];
-      if (unasked == 0) continue;
-      CreditCountMessage request;
-      request.kind = MessageKind::kCreditRequest;
-      request.traffic_class = static_cast<std::uint8_t>(flow_class);
-      request.send_nic = link->send_nic;
-      request.receive_nic = link->receive_nic;
-      request.count = std::exchange(unasked, 0);
-      port_.post_message(link->remote_host, pack(request));
-    }
+  for (Link* link : asking_) {
+    std::erase_if(link->unasked, [&](const auto& entry) {
+      if (!may_ask(*link->pool, entry.first)) return false;
+      post_credit_count(MessageKind::kCreditRequest, *link, entry.first, entry.second);
+      return true;
+    });
   }
+  std::erase_if(asking_, [](const Link* link) { return link->unasked.empty(); });
+}
+
+/// Credits are asked for one stage after the other: held for later ones they would idle, and
+/// whoever sends to that place now would lack them. The next stage's are asked for while the last
+/// chunks of a stage still wait, as many as half of the slots.
+bool SendStager::may_ask(const Pool& pool, const Ask& ask) {
+  const auto& [flow_class, communicator, stage] = ask;
+  const auto current = pool.wanted.lower_bound({flow_class, communicator, 0});
+  if (std::get<2>(current->first) == stage) return true;
+  return std::next(current)->first == ask &&
+         2 * current->second <= static_cast<std::int64_t>(pool.slots.size());
+}
+
+void SendStager::post_credit_count(MessageKind kind, const Link& link, const Ask& ask,
+                                   std::int32_t count) {
+  CreditCountMessage message;
+  message.kind = kind;
+  message.traffic_class = static_cast<std::uint8_t>(std::get<0>(ask));
+  message.communicator = std::get<1>(ask);
+  message.stage = std::get<2>(ask);
+  message.send_nic = link.send_nic;
+  message.receive_nic = link.receive_nic;
+  message.count = count;
+  port_.post_message(link.remote_host, pack(message));
 }
 
 void SendStager::credited(const CreditMessage& message) {
@@ -159,6 +190,26 @@ void SendStager::return_excess_credits(Link& link) {
   while (static_cast<std::int64_t>(link.credits.size()) > link.wanted) {
     return_credit(link, link.credits.back());
     link.credits.pop_back();
+  }
+}
+
+/// Credits for a later stage than has turned out to be the current one go back, to be asked for
+/// again in time: whoever sends to that place now needs them.
+void SendStager::return_early_credits(Link& link) {
+  std::int64_t usable = 0;
+  for (const auto& [ask, count] : link.wanted_by) {
+    if (may_ask(*link.pool, ask)) usable += count;
+  }
+  for (auto ask = link.wanted_by.rbegin(); ask != link.wanted_by.rend(); ++ask) {
+    if (static_cast<std::int64_t>(link.credits.size()) <= usable) return;
+    if (may_ask(*link.pool, ask->first)) continue;
+    if (link.unasked.empty()) asking_.push_back(&link);
+    std::int32_t& unasked = link.unasked[ask->first];
+    while (static_cast<std::int64_t>(link.credits.size()) > usable && unasked < ask->second) {
+      return_credit(link, link.credits.back());
+      link.credits.pop_back();
+      unasked += 1;
+    }
   }
 }
 
@@ -203,26 +254,22 @@ void SendStager::cancel_leg(Lease& lease, std::size_t leg) {
   std::int32_t unwanted = lease.waiting_at(leg);
   if (unwanted == 0) return;
   unqueue(lease, leg);
-  link.wanted -= unwanted;
+  want(lease, leg, -unwanted);
   if (link.is_local()) return;
-  std::int32_t& unasked = link.unasked[static_cast<std::size_t>(lease.flow_class)];
-  const std::int32_t never_asked = std::min(unasked, unwanted);
-  unasked -= never_asked;
-  unwanted -= never_asked;
-  if (never_asked > 0 && link.unasked[0] + link.unasked[1] == 0) std::erase(asking_, &link);
+  if (const auto unasked = link.unasked.find(ask_of(lease)); unasked != link.unasked.end()) {
+    const std::int32_t never_asked = std::min(unasked->second, unwanted);
+    unwanted -= never_asked;
+    unasked->second -= never_asked;
+    if (unasked->second == 0) link.unasked.erase(unasked);
+    if (link.unasked.empty()) std::erase(asking_, &link);
+  }
   // Credits in hand beyond what is still wanted go back; the rest is no longer asked for. Credits
   // under way right now come back through return_excess_credits when they arrive.
   const auto excess = static_cast<std::int64_t>(link.credits.size()) - link.wanted;
   if (excess > 0) unwanted -= static_cast<std::int32_t>(excess);
   return_excess_credits(link);
   if (unwanted <= 0) return;
-  CreditCountMessage message;
-  message.kind = MessageKind::kCreditCancel;
-  message.traffic_class = static_cast<std::uint8_t>(lease.flow_class);
-  message.send_nic = link.send_nic;
-  message.receive_nic = link.receive_nic;
-  message.count = unwanted;
-  port_.post_message(link.remote_host, pack(message));
+  post_credit_count(MessageKind::kCreditCancel, link, ask_of(lease), unwanted);
 }
 
 void SendStager::close_if_done(Lease& lease) {

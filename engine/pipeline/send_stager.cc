@@ -17,7 +17,7 @@ SendStager::Pool& SendStager::pool_of(PlaceId place) {
   if (existing != pools_.end()) return existing->second;
   const StagingPlace& staging = port_.staging(place);
   SlotPool<Slot> slots(staging, port_.rank(), staging.send_slot_count);
-  return pools_.emplace(place, Pool{std::move(slots), {}, 0, {}, 0, 0, {}}).first->second;
+  return pools_.emplace(place, Pool{std::move(slots), {}, 0, {}, {}, 0, 0, {}}).first->second;
 }
 
 void SendStager::staged(const Descriptor& descriptor) {
@@ -79,6 +79,9 @@ void SendStager::release(Pool& pool, std::uint16_t index, SendEvent event) {
 }
 
 void SendStager::act() {
+  for (auto& [nics, link] : links_) {
+    if (!link.credits.empty()) return_early_credits(link);
+  }
   ask_for_credits();
   for (auto& [place, pool] : pools_) {
     while (pass_one(pool)) {
@@ -101,6 +104,8 @@ void SendStager::act() {
 std::optional<Seconds> SendStager::next_deadline() const {
   std::optional<Seconds> next;
   for (const auto& [place, pool] : pools_) {
+    // While it is the NICs' turn nothing is granted, however long it has waited.
+    if (!options_.overlap && pool.sending > 0) continue;
     // A pool without a free slot tells us itself when it has one.
     const auto deadline = pool.patience.deadline(options_.background_patience);
     if (deadline && pool.slots.has_free() && (!next || *deadline < *next)) next = deadline;
@@ -132,7 +137,7 @@ bool SendStager::pass_one(Pool& pool) {
 void SendStager::pass(Lease& lease, std::size_t leg) {
   Leg& here = lease.legs[leg];
   Link& link = *here.link;
-  link.wanted -= 1;
+  want(lease, leg, -1);
   if (!link.is_local()) {
     here.taken.push_back(link.credits.front());
     link.credits.pop_front();

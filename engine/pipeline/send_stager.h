@@ -107,7 +107,8 @@ class SendStager {
       return std::tie(stage, position, order) < std::tie(other.stage, other.position, other.order);
     }
   };
-  using Sharer = std::pair<FlowClass, std::uint16_t>;  ///< class, communicator
+  using Sharer = std::pair<FlowClass, std::uint16_t>;               ///< class, communicator
+  using Ask = std::tuple<FlowClass, std::uint16_t, std::uint16_t>;  ///< class, communicator, stage
 
   struct Slot {
     SendState state = SendState::kIdle;
@@ -124,7 +125,8 @@ class SendStager {
     std::vector<Link*> links;
     std::size_t next_link = 0;
     FairShare share;
-    int copying = 0;  ///< slots that are being filled
+    std::map<Ask, std::int64_t> wanted;  ///< chunks that wait at its links; no zeros
+    int copying = 0;                     ///< slots that are being filled
     int sending = 0;  ///< slots with a leg in an outbox or on the wire, or being pulled
     Patience patience;
   };
@@ -162,7 +164,8 @@ class SendStager {
     std::deque<SlotReference> credits;
     std::map<Sharer, std::set<Waiting>> waiting;  ///< no empty sets
     std::int64_t wanted = 0;                      ///< chunks that wait, over all
-    std::array<std::int32_t, 2> unasked{};        ///< of them, by class: no credit asked for yet
+    std::map<Ask, std::int64_t> wanted_by;        ///< the same by what is asked for; no zeros
+    std::map<Ask, std::int32_t> unasked;          ///< of them, those no credit was asked for yet
     std::array<std::deque<SlotLeg>, 2> outbox;    ///< by class: staged, not yet posted
 
     [[nodiscard]] bool is_local() const { return send_nic.is_none(); }
@@ -198,7 +201,15 @@ class SendStager {
   void cancel_leg(Lease& lease, std::size_t leg);
   void close_if_done(Lease& lease);
   void ask_for_credits();
+  /// A chunk for several nodes is one unit: all its credits are of its first stage.
+  static Ask ask_of(const Lease& lease) {
+    return {lease.flow_class, lease.operation.communicator, lease.stage};
+  }
+  [[nodiscard]] static bool may_ask(const Pool& pool, const Ask& ask);
+  void want(Lease& lease, std::size_t leg, std::int32_t chunks);
+  void post_credit_count(MessageKind kind, const Link& link, const Ask& ask, std::int32_t count);
   void return_excess_credits(Link& link);
+  void return_early_credits(Link& link);
   void return_credit(Link& link, const SlotReference& credit);
   void return_credits(const Slot& slot);
   [[nodiscard]] static bool touches(const Lease& lease, Rank host);

@@ -86,6 +86,7 @@ HwPort::HwPort(Bootstrap& bootstrap, const engine::Topology& topology, const HwO
       Node::Events{[this](const Completion& completion) { put(completion); },
                    [this](Rank peer, bool died) { lost(peer, died); }});
   foreground_ = std::make_unique<ForegroundBoard>(rank_, topology, node_->segments());
+  copy_board_ = std::make_unique<CopyBoard>(rank_, topology, node_->segments());
   streams_ =
       std::make_unique<HostStreams>([this](const engine::GateReached& reached) { tell(reached); });
   copies_ = std::make_unique<HostCopyEngine>(

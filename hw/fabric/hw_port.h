@@ -16,6 +16,7 @@
 #include "hw/copy/copy_engine.h"
 #include "hw/fabric/hw_options.h"
 #include "hw/link/link.h"
+#include "hw/node/copy_board.h"
 #include "hw/node/foreground_board.h"
 #include "hw/node/node.h"
 #include "hw/stream/host_streams.h"
@@ -49,6 +50,12 @@ class HwPort final : public engine::Port {
   void finish(engine::WorkId work, const engine::Status& status) override;
   std::size_t poll(std::span<engine::Completion> out) override;
   void account(engine::CpuWork /*work*/, std::int64_t /*count*/) override {}
+  void report_copies(engine::GpuId gpu, engine::LinkSide side, int under_way) override {
+    copy_board_->report(gpu, side, under_way);
+  }
+  [[nodiscard]] int copies_under_way(engine::GpuId gpu, engine::LinkSide side) const override {
+    return copy_board_->under_way(gpu, side);
+  }
 
   void enqueue_ready(engine::Gate gate, engine::Sequence sequence) override;
   void enqueue_wait(engine::Gate gate, engine::Sequence sequence) override;
@@ -94,6 +101,7 @@ class HwPort final : public engine::Port {
   std::atomic<double> submit_seconds_{0.0};
   std::unique_ptr<Node> node_;
   std::unique_ptr<ForegroundBoard> foreground_;
+  std::unique_ptr<CopyBoard> copy_board_;
   // These call back into what is above from threads of their own, so they end first.
   std::unique_ptr<HostStreams> streams_;
   std::unique_ptr<CopyEngine> copies_;

@@ -87,6 +87,7 @@ std::optional<Completion> HwPort::next_from_lost_peers() {
   node_->messenger().lose(peer);
   link_->peer_lost(peer);
   foreground_->peer_lost(peer);
+  copy_board_->peer_lost(peer);
   node_->buffers().peer_lost(peer);  // its refusals come after the news
   return engine::PeerLost{peer};
 }

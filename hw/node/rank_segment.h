@@ -17,6 +17,8 @@ class RankSegment {
  public:
   /// Streams of one process that can carry foreground work.
   static constexpr std::size_t kForegroundWords = 64;
+  /// Two directions of as many GPUs as a descriptor has bits for local targets.
+  static constexpr std::size_t kCopyWords = 2 * 96;
 
   static RankSegment create(engine::Rank rank, int rank_count);
   static RankSegment attach(FileDescriptor descriptor, int rank_count);
@@ -30,6 +32,10 @@ class RankSegment {
   [[nodiscard]] std::atomic<std::uint32_t>& foreground(std::size_t word) const {
     return head().foreground[word];
   }
+  /// Written by the owner's proxy only: see CopyBoard.
+  [[nodiscard]] std::atomic<std::int32_t>& copies(std::size_t word) const {
+    return head().copies[word];
+  }
   /// What `sender` tells the owner.
   [[nodiscard]] RecordRing& ring_from(engine::Rank sender) const {
     return reinterpret_cast<RecordRing*>(memory_.data() + sizeof(Head))[sender.index()];
@@ -39,6 +45,7 @@ class RankSegment {
   struct alignas(64) Head {
     Doorbell doorbell;
     alignas(64) std::array<std::atomic<std::uint32_t>, kForegroundWords> foreground;
+    alignas(64) std::array<std::atomic<std::int32_t>, kCopyWords> copies;
   };
   [[nodiscard]] Head& head() const { return *reinterpret_cast<Head*>(memory_.data()); }
 

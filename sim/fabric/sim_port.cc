@@ -145,6 +145,16 @@ void SimPort::account(engine::CpuWork work, std::int64_t count) {
   }
 }
 
+void SimPort::report_copies(engine::GpuId gpu, engine::LinkSide side, int under_way) {
+  int& told = reported_copies_[{gpu, side}];
+  world_.copies_under_way[gpu.index()][static_cast<std::size_t>(side)] += under_way - told;
+  told = under_way;
+}
+
+int SimPort::copies_under_way(engine::GpuId gpu, engine::LinkSide side) const {
+  return world_.copies_under_way[gpu.index()][static_cast<std::size_t>(side)];
+}
+
 void SimPort::fail_nic(NicId nic) {
   failed_nics_.push_back(nic);
   for (const auto& each : queue_pairs_) {

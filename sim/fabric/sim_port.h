@@ -7,6 +7,7 @@
 #include <optional>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "engine/fabric.h"
@@ -46,6 +47,8 @@ class SimPort : public engine::Port {
   void finish(engine::WorkId work, const engine::Status& status) override;
   std::size_t poll(std::span<engine::Completion> out) override;
   void account(engine::CpuWork work, std::int64_t count) override;
+  void report_copies(engine::GpuId gpu, engine::LinkSide side, int under_way) override;
+  [[nodiscard]] int copies_under_way(engine::GpuId gpu, engine::LinkSide side) const override;
 
   void enqueue_ready(engine::Gate gate, engine::Sequence sequence) override;
   void enqueue_wait(engine::Gate gate, engine::Sequence sequence) override;
@@ -111,6 +114,7 @@ class SimPort : public engine::Port {
   CpuClock cpu_;
   CpuClock application_;
   CpuAccount account_;
+  std::map<std::pair<engine::GpuId, engine::LinkSide>, int> reported_copies_;
   Inbox inbox_;
 
   engine::Proxy* proxy_ = nullptr;

@@ -10,6 +10,7 @@ World::World(const engine::Topology& machine_topology, const Calibration& consta
       network(make_network(network_kind, clock)),
       links(topology, calibration, *network),
       buffers(topology),
+      copies_under_way(static_cast<std::size_t>(topology.gpu_count())),
       foreground_counts(static_cast<std::size_t>(topology.device_count()), 0),
       submit_times(static_cast<std::size_t>(topology.rank_count()), engine::Seconds(0.0)) {
   const std::size_t count =

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -41,6 +42,7 @@ struct World {
   std::vector<std::unique_ptr<SimCopyEngine>> engines;  ///< by device, then copy class
   std::vector<engine::StagingPlace> staging;            ///< by place
   std::vector<SimPort*> ports;                          ///< by rank
+  std::vector<std::array<int, 2>> copies_under_way;     ///< by GPU, then side
   std::vector<int> foreground_counts;                   ///< by device
   /// CPU time of posting an operation's copies and writes, by the operation's source.
   std::vector<engine::Seconds> submit_times;

@@ -163,6 +163,24 @@ void IdealPort::check_message(const Completion& completion) const {
 
 void IdealPort::account(CpuWork work, std::int64_t count) { accounted_[work] += count; }
 
+void IdealPort::report_copies(GpuId gpu, LinkSide side, int under_way) {
+  HOCCL_CHECK(topology().gpu(gpu).node == topology().node_of(rank_),
+              "rank {} reports copies of GPU {}, which is on another node", rank_, gpu);
+  HOCCL_CHECK(under_way >= 0, "{} copies under way", under_way);
+  world_.copies_under_way[{gpu, side, rank_}] = under_way;
+}
+
+int IdealPort::copies_under_way(GpuId gpu, LinkSide side) const {
+  int sum = 0;
+  const auto end = world_.copies_under_way.end();
+  for (auto told = world_.copies_under_way.lower_bound({gpu, side, Rank(0)}); told != end; ++told) {
+    const auto& [of, its_side, teller] = told->first;
+    if (of != gpu || its_side != side) break;
+    if (!world_.ports[teller.index()]->dead()) sum += told->second;
+  }
+  return sum;
+}
+
 std::int64_t IdealPort::accounted(CpuWork work) const {
   const auto found = accounted_.find(work);
   return found == accounted_.end() ? 0 : found->second;

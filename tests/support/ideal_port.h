@@ -36,6 +36,8 @@ class IdealPort final : public Port {
   void finish(WorkId work, const Status& status) override;
   std::size_t poll(std::span<Completion> out) override;
   void account(CpuWork work, std::int64_t count) override;
+  void report_copies(GpuId gpu, LinkSide side, int under_way) override;
+  [[nodiscard]] int copies_under_way(GpuId gpu, LinkSide side) const override;
 
   void enqueue_ready(Gate gate, Sequence sequence) override;
   void enqueue_wait(Gate gate, Sequence sequence) override;

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <set>
+#include <tuple>
 #include <vector>
 
 #include "engine/base/random.h"
@@ -38,6 +40,8 @@ struct IdealWorld {
   std::set<OperationId> failed_operations;
   /// Ports are driven by proxies: what they say to each other must pass the message check.
   bool proxies_run = false;
+  /// By GPU, side and the rank that told it.
+  std::map<std::tuple<GpuId, LinkSide, Rank>, int> copies_under_way;
   std::vector<std::unique_ptr<IdealPort>> ports;  // by rank
   std::unique_ptr<IdealStreams> streams;
 };

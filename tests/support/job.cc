@@ -5,13 +5,20 @@
 namespace hoccl::engine {
 
 Job::Job(Fabric& fabric, int rank_count, const PipelineOptions& pipeline,
-         const CompileOptions& compile) {
+         const CompileOptions& compile)
+    : fabric_(fabric), compile_(compile) {
   for (int i = 0; i < rank_count; ++i) {
-    Port& port = fabric.port(Rank(i));
-    proxies_.push_back(std::make_unique<Proxy>(port, pipeline));
-    communicators_.push_back(std::make_unique<Communicator>(port, std::uint16_t{0}, compile));
+    proxies_.push_back(std::make_unique<Proxy>(fabric.port(Rank(i)), pipeline));
     pointers_.push_back(proxies_.back().get());
   }
+}
+
+Communicator& Job::communicator(Rank rank, std::uint16_t id) {
+  std::unique_ptr<Communicator>& found = communicators_[{id, rank}];
+  if (found == nullptr) {
+    found = std::make_unique<Communicator>(fabric_.port(rank), id, compile_);
+  }
+  return *found;
 }
 
 bool Job::quiescent() const {

@@ -45,6 +45,8 @@ class ScriptedPort final : public Port {
   void finish(WorkId work, const Status& status) override;
   std::size_t poll(std::span<Completion> out) override;
   void account(CpuWork, std::int64_t) override {}
+  void report_copies(GpuId, LinkSide, int) override {}
+  [[nodiscard]] int copies_under_way(GpuId, LinkSide) const override { return 0; }
   void enqueue_ready(Gate, Sequence) override {}
   void enqueue_wait(Gate, Sequence) override {}
   void enqueue_foreground(StreamId, bool) override {}

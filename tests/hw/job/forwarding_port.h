@@ -44,6 +44,12 @@ class ForwardingPort : public engine::Port {
   }
   std::size_t poll(std::span<engine::Completion> out) override { return port_.poll(out); }
   void account(engine::CpuWork work, std::int64_t count) override { port_.account(work, count); }
+  void report_copies(engine::GpuId gpu, engine::LinkSide side, int under_way) override {
+    port_.report_copies(gpu, side, under_way);
+  }
+  [[nodiscard]] int copies_under_way(engine::GpuId gpu, engine::LinkSide side) const override {
+    return port_.copies_under_way(gpu, side);
+  }
 
   void enqueue_ready(engine::Gate gate, engine::Sequence sequence) override {
     port_.enqueue_ready(gate, sequence);

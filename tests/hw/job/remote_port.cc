@@ -133,6 +133,15 @@ void RemotePort::account(engine::CpuWork work, std::int64_t count) {
   ranks_.call(rank_, [=](RankUnderTest& rank) { rank.port().account(work, count); });
 }
 
+void RemotePort::report_copies(engine::GpuId gpu, engine::LinkSide side, int under_way) {
+  ranks_.call(rank_, [=](RankUnderTest& rank) { rank.port().report_copies(gpu, side, under_way); });
+}
+
+int RemotePort::copies_under_way(engine::GpuId gpu, engine::LinkSide side) const {
+  return ranks_.call(
+      rank_, [=](RankUnderTest& rank) { return rank.port().copies_under_way(gpu, side); });
+}
+
 void RemotePort::enqueue_ready(Gate gate, Sequence sequence) {
   ranks_.call(rank_, [=](RankUnderTest& rank) { rank.port().enqueue_ready(gate, sequence); });
 }

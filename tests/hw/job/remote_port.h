@@ -34,6 +34,8 @@ class RemotePort final : public engine::Port {
   void finish(engine::WorkId work, const engine::Status& status) override;
   std::size_t poll(std::span<engine::Completion> out) override;
   void account(engine::CpuWork work, std::int64_t count) override;
+  void report_copies(engine::GpuId gpu, engine::LinkSide side, int under_way) override;
+  [[nodiscard]] int copies_under_way(engine::GpuId gpu, engine::LinkSide side) const override;
 
   void enqueue_ready(engine::Gate gate, engine::Sequence sequence) override;
   void enqueue_wait(engine::Gate gate, engine::Sequence sequence) override;

@@ -1,0 +1,53 @@
+#include "engine/pipeline/delivery_queue.h"
+
+#include <algorithm>
+
+#include "engine/base/check.h"
+
+namespace hoccl::engine {
+
+void DeliveryQueue::push(const Delivery& delivery) {
+  const PlaceId place(delivery.descriptor.place);
+  auto at = std::ranges::lower_bound(places_, place, {}, &AtPlace::place);
+  if (at == places_.end() || at->place != place) at = places_.insert(at, {place, {}});
+  at->deliveries.push_back(delivery);
+  size_ += 1;
+}
+
+Delivery DeliveryQueue::take(PlaceId first, const std::function<int(PlaceId)>& load) {
+  HOCCL_CHECK(size_ > 0, "no chunk waits");
+  // The places after the last one, counted round.
+  const PlaceId after = last_.is_none() ? first : PlaceId(last_.value() + 1);
+  const auto begin = static_cast<std::size_t>(
+      std::ranges::lower_bound(places_, after, {}, &AtPlace::place) - places_.begin());
+  AtPlace* best = nullptr;
+  int least = 0;
+  for (std::size_t tried = 0; tried < places_.size(); ++tried) {
+    AtPlace& at = places_[(begin + tried) % places_.size()];
+    if (at.deliveries.empty()) continue;
+    const int copies = load(at.place);
+    if (best != nullptr && copies >= least) continue;
+    best = &at;
+    least = copies;
+  }
+  const Delivery delivery = best->deliveries.front();
+  best->deliveries.pop_front();
+  last_ = best->place;
+  size_ -= 1;
+  return delivery;
+}
+
+std::vector<Descriptor> DeliveryQueue::drop(const OperationState& state) {
+  std::vector<Descriptor> dropped;
+  for (AtPlace& at : places_) {
+    std::erase_if(at.deliveries, [&](const Delivery& delivery) {
+      if (delivery.flow->operation != &state) return false;
+      dropped.push_back(delivery.descriptor);
+      return true;
+    });
+  }
+  size_ -= dropped.size();
+  return dropped;
+}
+
+}  // namespace hoccl::engine
