@@ -8,15 +8,27 @@ import io
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Protocol
 
 from analysis import metrics
 from analysis.calibration import Calibration
-from analysis.config import FigureConfig, Metric
+from analysis.config import Metric
 from analysis.files import write_text
 from analysis.load import InputError, PaperNumber
 
 COLUMNS = ("id", "figure", "metric", "unit", "paper", "ours", "error", "pass", "kind", "note")
 _CLAIM_WORDS = {"equal": "", "above": "claim: above", "below": "claim: below"}
+
+
+class Judged(Protocol):
+    """A figure or study whose numbers are judged."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def path(self) -> Path: ...
+    @property
+    def metrics(self) -> tuple[Metric, ...]: ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,7 +101,7 @@ def judge(
 
 
 def compare(
-    config: FigureConfig,
+    config: Judged,
     paper: Iterable[PaperNumber],
     measured: Mapping[tuple[str, str], Measured],
 ) -> list[ComparisonRow]:
@@ -108,7 +120,7 @@ def compare(
     return rows
 
 
-def check_kinds(config: FigureConfig, calibration: Calibration) -> None:
+def check_kinds(config: Judged, calibration: Calibration) -> None:
     """Every constant a row says it was fitted by must be a fitted one. Raises InputError."""
     fitted = {constant.name for constant in calibration.fitted()}
     for metric in config.metrics:

@@ -214,7 +214,7 @@ def _read_timeline(table: Table) -> Timeline:
     return timeline
 
 
-def _read_metric(table: Table) -> Metric:
+def read_metric(table: Table) -> Metric:
     claims_allowed: tuple[Claim, ...] = CLAIMS
     metric = Metric(
         id=table.take("id", str),
@@ -270,7 +270,7 @@ def load_config(path: Path) -> FigureConfig:
         pairs=pairs,
         groups={group.name: group for group in groups},
         timeline=_read_timeline(table.take_table("timeline")),
-        metrics=tuple(_read_metric(entry) for entry in table.take_tables("metric")),
+        metrics=tuple(read_metric(entry) for entry in table.take_tables("metric")),
     )
     table.done()
     return config

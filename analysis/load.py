@@ -41,6 +41,18 @@ class ProgramRow:
 
 
 @dataclasses.dataclass(frozen=True)
+class CollectiveRow(ProgramRow):
+    """The same with the bound of plans whose rails carry equal shares, at calibrated rates.
+
+    It is no bound of other plans, which may be above 100%.
+    """
+
+    balanced_bound_pct: float
+    # What algbw counts; another than size_bytes where a matrix is drawn.
+    message_bytes: int
+
+
+@dataclasses.dataclass(frozen=True)
 class Row(ProgramRow):
     """A program row and the options it was run with."""
 
@@ -128,9 +140,10 @@ def _read_csv(path: Path, row_type: type[R]) -> list[R]:
 
 
 def _check_rate(place: str, row: ProgramRow | MeasuredRow) -> None:
-    if row.size_bytes <= 0 or row.time_us <= 0:
+    message_bytes = row.message_bytes if isinstance(row, CollectiveRow) else row.size_bytes
+    if message_bytes <= 0 or row.time_us <= 0:
         raise InputError(f"{place}: size and time must be positive")
-    algbw = row.size_bytes / row.time_us / 1e3
+    algbw = message_bytes / row.time_us / 1e3
     # Printed values carry at least four digits.
     if not math.isclose(algbw, row.algbw_gb_per_s, rel_tol=1e-3):
         raise InputError(f"{place}: algbw {row.algbw_gb_per_s} is not size / time = {algbw:.4f}")
@@ -146,6 +159,14 @@ def _check_physics(path: Path, row: ProgramRow) -> None:
 def load_program_rows(path: Path) -> list[ProgramRow]:
     """Rows of one run. Raises InputError; also when a time beats its bound."""
     rows = _read_csv(path, ProgramRow)
+    for row in rows:
+        _check_physics(path, row)
+    return rows
+
+
+def load_collective_rows(path: Path) -> list[CollectiveRow]:
+    """As load_program_rows."""
+    rows = _read_csv(path, CollectiveRow)
     for row in rows:
         _check_physics(path, row)
     return rows

@@ -6,12 +6,12 @@ import json
 import platform
 import subprocess
 from pathlib import Path
+from typing import Protocol
 
 import matplotlib
 import numpy
 
 from analysis.calibration import Calibration
-from analysis.config import FigureConfig
 from analysis.files import write_text
 
 
@@ -41,8 +41,15 @@ def program_version(program: Path) -> str:
     return _output([str(program), "--version"]) or "unknown"
 
 
+class Reproduced(Protocol):
+    @property
+    def id(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
+
+
 def build_manifest(
-    config: FigureConfig, calibration: Calibration, commands: list[list[str]], program: Path
+    config: Reproduced, calibration: Calibration, commands: list[list[str]], program: Path
 ) -> dict[str, object]:
     compiler = _output(["c++", "--version"])
     return {

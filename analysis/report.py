@@ -15,7 +15,7 @@ from pathlib import Path
 
 from analysis.calibration import Calibration
 from analysis.compare_with_paper import ComparisonRow, figure_order
-from analysis.config import KINDS, FigureConfig
+from analysis.config import KINDS, FigureConfig, Metric
 from analysis.files import write_text
 from analysis.load import InputError
 
@@ -89,14 +89,14 @@ def _table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     )
 
 
-def _comparison_table(report: FigureReport) -> str:
+def render_comparison(metrics: Sequence[Metric], comparison: Sequence[ComparisonRow]) -> str:
     """Paper, predicted, fitted and input have a column each: they are not the same thing."""
-    how = {(metric.id, metric.metric): metric.how for metric in report.config.metrics}
-    kinds = [kind for kind in KINDS if any(row.kind == kind for row in report.comparison)]
+    how = {(metric.id, metric.metric): metric.how for metric in metrics}
+    kinds = [kind for kind in KINDS if any(row.kind == kind for row in comparison)]
     columns = ["id", "metric", "unit", "paper", *(f"simulated, {kind}" for kind in kinds)]
     columns += ["error", "pass", "kind", "note", "how it was computed"]
     rows = []
-    for row in report.comparison:
+    for row in comparison:
         cells = [
             _cell(row.id, "name"),
             _cell(row.metric),
@@ -137,28 +137,36 @@ def render_table(table: DataTable) -> str:
     return head + _table(table.columns, rows)
 
 
+def render_calibration(calibration: Calibration) -> str:
+    fitted = ", ".join(constant.name for constant in calibration.fitted()) or "none"
+    return (
+        f"<h3>Calibration</h3>\n<p>{html.escape(calibration.label)}. Fitted: "
+        f"{html.escape(fitted)}; all others are inputs.</p>\n" + _constants_table(calibration)
+    )
+
+
+def render_manifest(manifest: Mapping[str, object]) -> str:
+    """The command lines are folded away."""
+    rest = {key: value for key, value in manifest.items() if key != "commands"}
+    commands = manifest["commands"]
+    lines = "\n".join(str(command) for command in commands) if isinstance(commands, list) else ""
+    return (
+        f"<h3>Manifest</h3>\n<pre>{html.escape(json.dumps(rest, indent=2))}</pre>\n"
+        f"<details><summary>command lines that were run</summary><pre>{html.escape(lines)}</pre>"
+        "</details>\n"
+    )
+
+
 def render_section(report: FigureReport) -> str:
     config = report.config
     title = html.escape(f"{config.figure}: {config.title}")
     parts = [f'<section id="{html.escape(config.id)}">\n<h2>{title}</h2>\n']
     parts += [render_picture(picture) for picture in report.pictures]
-    parts.append("<h3>Compared with the paper</h3>\n" + _comparison_table(report))
+    comparison = render_comparison(config.metrics, report.comparison)
+    parts.append("<h3>Compared with the paper</h3>\n" + comparison)
     parts += [render_table(table) for table in report.tables]
-    fitted = ", ".join(constant.name for constant in report.calibration.fitted()) or "none"
-    parts.append(
-        f"<h3>Calibration</h3>\n<p>{html.escape(report.calibration.label)}. Fitted: "
-        f"{html.escape(fitted)}; all others are inputs.</p>\n"
-        + _constants_table(report.calibration)
-    )
-    manifest = {key: value for key, value in report.manifest.items() if key != "commands"}
-    commands = report.manifest["commands"]
-    lines = "\n".join(str(command) for command in commands) if isinstance(commands, list) else ""
-    parts.append(
-        f"<h3>Manifest</h3>\n<pre>{html.escape(json.dumps(manifest, indent=2))}</pre>\n"
-        f"<details><summary>command lines that were run</summary><pre>{html.escape(lines)}</pre>"
-        "</details>\n</section>\n"
-    )
-    return "".join(parts)
+    parts.append(render_calibration(report.calibration) + render_manifest(report.manifest))
+    return "".join(parts) + "</section>\n"
 
 
 def assemble(sections: Mapping[str, str]) -> str:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from analysis import loopback
+from analysis import loopback, scheduler
 from analysis.calibration import load_calibration
 from analysis.compare_with_paper import ComparisonRow, check_kinds, compare, update_comparison
 from analysis.config import FigureConfig, load_config
@@ -114,7 +114,7 @@ def reproduce(figure: str, program: Path, results: Path, update_figures: bool) -
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python3 -m analysis.reproduce", description=__doc__)
-    parser.add_argument("figures", nargs="+", choices=[*FIGURES, loopback.NAME], metavar="FIGURE")
+    parser.add_argument("figures", nargs="+", choices=[*FIGURES, loopback.NAME, scheduler.NAME], metavar="FIGURE")
     parser.add_argument("--program", type=Path, default=Path("build/release/hoccl"))
     parser.add_argument("--results", type=Path, default=Path("results"))
     parser.add_argument("--update-figures", action="store_true")
@@ -124,6 +124,11 @@ def main(arguments: Sequence[str]) -> int:
         try:
             if figure == loopback.NAME:
                 loopback.measure(options.program, options.results, Progress(figure))
+                continue
+            if figure == scheduler.NAME:
+                scheduler.study(
+                    options.program, options.results, options.update_figures, Progress(figure)
+                )
                 continue
             status |= reproduce(figure, options.program, options.results, options.update_figures)
         except (InputError, RunFailed) as error:

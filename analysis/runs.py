@@ -6,9 +6,10 @@ import dataclasses
 import itertools
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
+from typing import TypeVar
 
 from analysis.config import FigureConfig, Group, Pair
 from analysis.files import replaced
@@ -16,6 +17,9 @@ from analysis.load import ProgramRow, Row, load_program_rows
 from analysis.units import format_size
 
 PROCESSES_MAX = 2
+
+J = TypeVar("J")
+T = TypeVar("T")
 
 
 class RunFailed(Exception):
@@ -178,6 +182,22 @@ def run_cell(
     return Outcome([_tag(cell, row) for row in rows], command)
 
 
+def run_side_by_side(run: Callable[[J], T], jobs: Sequence[J]) -> list[T]:
+    """Results in the order of `jobs`. After the first failure nothing new is started."""
+    with ThreadPoolExecutor(PROCESSES_MAX) as pool:
+        futures = [pool.submit(run, job) for job in jobs]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+        finally:
+            for future in futures:
+                future.cancel()
+    for future in futures:
+        failure = None if future.cancelled() else future.exception()
+        if failure is not None:
+            raise failure
+    return [future.result() for future in futures]
+
+
 def run_all(
     program: Path,
     config: FigureConfig,
@@ -195,15 +215,4 @@ def run_all(
         progress(f"run {next(finished)}/{len(cells)} {elapsed:6.1f}s {cell.name}")
         return outcome
 
-    with ThreadPoolExecutor(PROCESSES_MAX) as pool:
-        futures = [pool.submit(run, cell) for cell in cells]
-        try:
-            wait(futures, return_when=FIRST_EXCEPTION)
-        finally:
-            for future in futures:
-                future.cancel()
-    for future in futures:
-        failure = None if future.cancelled() else future.exception()
-        if failure is not None:
-            raise failure
-    return [future.result() for future in futures]
+    return run_side_by_side(run, cells)

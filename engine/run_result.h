@@ -46,7 +46,8 @@ using LegTimes = std::array<LegTime, kLegNames.size()>;
 /// One size of one scenario, simulated or measured. Simulated times are means over the iterations;
 /// a measured `time` is the median of the rounds. Plain data: it crosses a pipe between processes.
 struct RunResult {
-  Bytes size;
+  Bytes size;     ///< as asked for
+  Bytes message;  ///< as nccl-tests counts it for algbw: another than `size` where counts are drawn
   Seconds time{0.0};  ///< all streams at the operation to all streams beyond it
   BytesPerSecond algbw;
   BytesPerSecond busbw;
@@ -54,6 +55,9 @@ struct RunResult {
   /// the machine that was measured.
   std::optional<Seconds> bound;
   std::optional<Seconds> calibrated_bound;  ///< at calibrated rates
+  /// At calibrated rates, of plans that load all NICs of a node alike: no bound of others, and
+  /// nothing for rivals and saved plans.
+  std::optional<Seconds> balanced_bound;
   Seconds launch{0.0};  ///< the caller's CPU time to enqueue, of the busiest rank
   Seconds submit{0.0};  ///< a source's CPU time to post copies and writes, busiest source
   Seconds proxy{0.0};   ///< all proxy CPU time of the busiest rank, relays included

@@ -3,26 +3,14 @@
 #include <fmt/format.h>
 
 #include "engine/base/config_error.h"
+#include "engine/pattern/request_check.h"
 
 namespace hoccl::engine {
 namespace {
 
 void require_ranks_and_size(std::string_view name, int rank_count, Bytes size) {
-  if (rank_count < 2 || rank_count > kMaxRanks) {
-    throw ConfigError(
-        fmt::format("pattern {}: ranks = {}: expected 2 to {}", name, rank_count, kMaxRanks));
-  }
-  if (size < Bytes(0) || size > kMaxMessageSize) {
-    throw ConfigError(fmt::format("pattern {}: size = {}: expected 0 to {} bytes", name,
-                                  size.count(), kMaxMessageSize.count()));
-  }
-}
-
-void require_rank(std::string_view key, Rank rank, int rank_count) {
-  if (rank.value() < 0 || rank.value() >= rank_count) {
-    throw ConfigError(fmt::format("pattern {}: {} = {}: expected a rank from 0 to {}",
-                                  kSendRecvName, key, rank, rank_count - 1));
-  }
+  require_rank_count(name, rank_count, 2, kMaxRanks);
+  require_size(name, size);
 }
 
 // nccl-tests' SendRecvGetBw: count is what one rank sends, and the factor is 1.
@@ -54,8 +42,8 @@ Pattern to_next(std::string_view name, int rank_count, int senders, Bytes size) 
 
 Pattern send_recv(int rank_count, Rank source, Rank target, Bytes size) {
   require_ranks_and_size(kSendRecvName, rank_count, size);
-  require_rank("source", source, rank_count);
-  require_rank("target", target, rank_count);
+  require_rank(kSendRecvName, "source", source, rank_count);
+  require_rank(kSendRecvName, "target", target, rank_count);
   if (source == target) {
     throw ConfigError(fmt::format("pattern {}: target = {}: expected another rank than the source",
                                   kSendRecvName, target));

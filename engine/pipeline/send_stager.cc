@@ -17,7 +17,7 @@ SendStager::Pool& SendStager::pool_of(PlaceId place) {
   if (existing != pools_.end()) return existing->second;
   const StagingPlace& staging = port_.staging(place);
   SlotPool<Slot> slots(staging, port_.rank(), staging.send_slot_count);
-  return pools_.emplace(place, Pool{std::move(slots), {}, 0, {}, {}, 0, 0, {}}).first->second;
+  return pools_.emplace(place, Pool{std::move(slots), {}, 0, {}, {}, 0, 0, 0, {}}).first->second;
 }
 
 void SendStager::staged(const Descriptor& descriptor) {
@@ -72,6 +72,7 @@ void SendStager::slot_returned(const SlotReference& reference) {
 void SendStager::release(Pool& pool, std::uint16_t index, SendEvent event) {
   Slot& slot = pool.slots[index];
   slot.state = advance(slot.state, event);
+  if (slot.lease->legs.front().link->is_local()) pool.relaying -= 1;
   slot.lease->outstanding -= 1;
   slot.lease = nullptr;
   slot.staged = false;
@@ -192,6 +193,8 @@ bool SendStager::may_have_slot(const Pool& pool, const Choice& choice, std::uint
   if (!pool.slots.has_free()) return false;
   // NIC and NVLink phases take turns: no copy begins while anything leaves.
   if (!options_.overlap && pool.sending > 0) return false;
+  // A busy target lets relayed chunks wait; the NIC must not run dry meanwhile.
+  if (choice.link->is_local() && 4 * pool.relaying >= pool.slots.size()) return false;
   const bool half_is_free = 2 * pool.slots.free_count() > pool.slots.size();
   if (choice.sharer.first == FlowClass::kBackground && foreground_waits && !half_is_free) {
     return pool.patience.ended(port_.now(), options_.background_patience);
@@ -212,6 +215,7 @@ void SendStager::grant(Pool& pool, Lease& lease) {
     lease.legs[leg].taken.pop_front();
   }
   pool.copying += 1;
+  if (lease.legs.front().link->is_local()) pool.relaying += 1;
   lease.outstanding += 1;
   if (lease.grant.count == 0) granting_.push_back(&lease);
   lease.grant.slots[lease.grant.count++] = taken;

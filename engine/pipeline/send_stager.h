@@ -126,6 +126,7 @@ class SendStager {
     std::size_t next_link = 0;
     FairShare share;
     std::map<Ask, std::int64_t> wanted;  ///< chunks that wait at its links; no zeros
+    std::size_t relaying = 0;            ///< slots of chunks that stay in the node
     int copying = 0;                     ///< slots that are being filled
     int sending = 0;  ///< slots with a leg in an outbox or on the wire, or being pulled
     Patience patience;

@@ -29,14 +29,24 @@ Bound bound_of(const PortLoads& loads, const Topology& topology, const Rates& ra
 /// Bound of this plan with its choice of paths.
 Bound plan_bound(const Plan& plan, const Topology& topology, const Rates& rates);
 
-/// Bound of every plan that stripes a message over at most `rails` NIC pairs, whatever its choice:
-/// for one message S / V inside a node, S / min(rails * B, V) between nodes. Throws ConfigError
-/// when the topology cannot carry the pattern.
+/// Bound of every plan that the verifier passes, whatever its paths; with `rails` above 0, of those
+/// that stripe a message between two ranks over at most that many NIC pairs. No leg is within a
+/// GPU, so what crosses the network is staged in a peer's memory at either end (or in host memory),
+/// and a rank's own share goes over a peer; leave that share out of the pattern (in place) where it
+/// is not to be moved. Throws ConfigError when the topology cannot carry the pattern.
 Bound pattern_bound(const Pattern& pattern, const Topology& topology, const Rates& rates,
                     int rails);
 
+/// Bound of those plans that load all NICs of a node alike, so that each GPU relays its NICs' share
+/// of all that the node sends and receives; at least pattern_bound. A plan that loads a rail less
+/// where its GPU is busy can be shorter.
+Bound balanced_rail_bound(const Pattern& pattern, const Topology& topology, const Rates& rates);
+
 /// Bound of copies by kernels, as NCCL's point-to-point: S / V inside a node; between nodes each
-/// GPU uses the first NIC next to it and its own memory, S / B. No copy engine is involved.
+/// GPU uses the first NIC next to it and its own memory, S / B. No copy engine is involved, and a
+/// rank's own share costs nothing. Where a flow has several targets, kernels may pass it on in any
+/// way: then NVLink and the GPU's own NICs together bound what a GPU sends and receives, and all
+/// NICs of a node what the node does.
 Bound bound_for_kernel_copies(const Pattern& pattern, const Topology& topology, const Rates& rates);
 
 }  // namespace hoccl::engine

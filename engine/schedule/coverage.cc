@@ -3,211 +3,206 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <optional>
-#include <utility>
-
-#include "engine/pattern/sendrecv.h"
+#include <span>
+#include <tuple>
 
 namespace hoccl::engine {
 namespace {
 
-using Index = std::size_t;
-using Pair = std::pair<Rank, Rank>;
-
-/// What one transfer delivers to one of its targets.
-struct Piece {
-  Index transfer = 0;
+/// What a flow wants at one of its targets.
+struct Wish {
+  Rank source;
   Rank target;
+  Bytes source_offset;
+  Bytes target_offset;
+  Bytes size;
+  FlowClass flow_class = FlowClass::kForeground;
+
+  [[nodiscard]] Bytes end() const { return target_offset + size; }
 };
 
-std::vector<Piece> pieces_of(const Plan& plan) {
-  std::vector<Piece> pieces;
-  for (Index i = 0; i < plan.transfers.size(); ++i) {
-    for (const Rank target : targets_of(plan.transfers[i])) pieces.push_back({i, target});
-  }
-  return pieces;
+auto by_pair(const Delivery& delivery) {
+  return std::tuple(delivery.origin, delivery.target, delivery.target_offset, delivery.transfer);
+}
+auto by_pair(const Wish& wish) {
+  return std::tuple(wish.source, wish.target, wish.target_offset, std::size_t{0});
+}
+auto by_target(const Delivery& delivery) {
+  return std::tuple(delivery.target, delivery.target_offset, delivery.transfer);
 }
 
-struct Range {
-  Bytes begin;
-  Bytes end;
-};
-
-Range target_range(const Transfer& transfer) {
-  return {transfer.target_offset, transfer.target_offset + transfer.size};
+bool same_pair(const Delivery& delivery, const Delivery& other) {
+  return delivery.origin == other.origin && delivery.target == other.target;
 }
 
-std::string to_string(Range range) {
-  return fmt::format("bytes {} to {}", range.begin.count(), range.end.count() - 1);
+template <class Item, class Key>
+std::vector<Item> sorted(std::vector<Item> items, Key key) {
+  std::ranges::sort(items, [&](const Item& a, const Item& b) { return key(a) < key(b); });
+  return items;
 }
 
-/// Transfer numbers by `key` of their pieces, each list in order of the target offset.
-template <class Key>
-auto grouped(const Plan& plan, Key key) {
-  std::map<decltype(key(Piece())), std::vector<Index>> groups;
-  for (const Piece& piece : pieces_of(plan)) groups[key(piece)].push_back(piece.transfer);
-  for (auto& [unused, group] : groups) {
-    std::ranges::stable_sort(group, {}, [&](Index i) { return plan.transfers[i].target_offset; });
-  }
-  return groups;
+std::string bytes(Bytes begin, Bytes end) {
+  return fmt::format("bytes {} to {}", begin.count(), end.count() - 1);
 }
 
-void check_overlaps(const Plan& plan, std::vector<std::string>& violations) {
-  for (const auto& [target, group] : grouped(plan, [](const Piece& p) { return p.target; })) {
-    Bytes end(0);
-    Index last = 0;
-    for (const Index i : group) {
-      const Range range = target_range(plan.transfers[i]);
-      if (range.begin < end) {
-        violations.push_back(
-            fmt::format("transfer {}: delivers {} of rank {} again, after transfer {}", i,
-                        to_string({range.begin, std::min(end, range.end)}), target, last));
-      }
-      if (range.end > end) {
-        end = range.end;
-        last = i;
-      }
-    }
+std::vector<Wish> wishes_of(const std::vector<Flow>& flows) {
+  std::vector<Wish> wishes;
+  for (const Flow& flow : flows) {
+    if (flow.size == Bytes(0)) continue;
+    const auto add = [&](Rank target) {
+      wishes.push_back({flow.source, target, flow.source_offset, flow.target_offset, flow.size,
+                        flow.flow_class});
+    };
+    add(flow.target);
+    for (const Rank target : flow.more_targets) add(target);
   }
+  return sorted(std::move(wishes), [](const Wish& wish) { return by_pair(wish); });
 }
 
-/// What the plan itself seems to be for: per pair of ranks one piece without gaps.
-std::vector<Flow> implied_flows(const Plan& plan) {
-  std::vector<Flow> flows;
-  for (const auto& [pair, group] : grouped(plan, [&](const Piece& piece) {
-         return Pair(plan.transfers[piece.transfer].source, piece.target);
-       })) {
-    const Transfer& first = plan.transfers[group.front()];
-    Bytes end(0);
-    for (const Index i : group) end = std::max(end, target_range(plan.transfers[i]).end);
-    flows.push_back({.source = pair.first,
-                     .target = pair.second,
-                     .source_offset = first.source_offset,
-                     .target_offset = first.target_offset,
-                     .size = end - first.target_offset,
-                     .flow_class = first.flow_class});
-  }
-  return flows;
-}
-
-/// The pattern a plan names, when its name and its transfers say enough to build it.
-std::optional<Pattern> named_pattern(const Plan& plan) {
-  const bool enough_ranks = plan.rank_count >= 2;
-  if (plan.pattern == kSendRecvRingName && enough_ranks) {
-    return send_recv_ring(plan.rank_count, plan.message_size);
-  }
-  if (plan.pattern == kPpChainName && enough_ranks) {
-    return pp_chain(plan.rank_count, plan.message_size);
-  }
-  if (plan.pattern == kSendRecvName && enough_ranks && !plan.transfers.empty()) {
-    const Transfer& first = plan.transfers.front();
-    if (first.source != first.target) {
-      return send_recv(plan.rank_count, first.source, first.target, plan.message_size);
-    }
-  }
-  return std::nullopt;
-}
-
-class FlowChecker {
+class Coverage {
  public:
-  FlowChecker(const Plan& plan, const std::vector<Flow>& flows,
-              std::vector<std::string>& violations)
-      : plan_(plan), flows_(flows), violations_(violations), of_flow_(flows.size()) {
-    for (Index f = 0; f < flows.size(); ++f) {
-      flows_of_pair_[{flows[f].source, flows[f].target}].push_back(f);
-    }
-  }
+  Coverage(const Plan& plan, Violations& violations) : plan_(plan), violations_(violations) {}
 
-  void check() {
-    for (const Piece& piece : pieces_of(plan_)) assign(piece);
-    for (Index f = 0; f < flows_.size(); ++f) check_gaps(f);
-  }
+  /// Each byte of a target comes once; sorted by target.
+  void check_overlaps(const std::vector<Delivery>& deliveries);
+  /// Both sorted by pair.
+  void check_wishes(std::span<const Delivery> deliveries, std::span<const Wish> wishes);
 
  private:
-  /// Finds the flow that a transfer carries a piece of.
-  void assign(const Piece& piece) {
-    const Index i = piece.transfer;
-    const Transfer& transfer = plan_.transfers[i];
-    const Range range = target_range(transfer);
-    const auto candidates = flows_of_pair_.find({transfer.source, piece.target});
-    if (candidates == flows_of_pair_.end()) {
-      violations_.push_back(fmt::format("transfer {}: pattern {} sends nothing from rank {} to {}",
-                                        i, plan_.pattern, transfer.source, piece.target));
-      return;
-    }
-    for (const Index f : candidates->second) {
-      const Flow& flow = flows_[f];
-      if (range.begin < flow.target_offset || range.end > flow.target_offset + flow.size) continue;
-      of_flow_[f].push_back(i);
-      check_part(i, flow);
-      return;
-    }
-    violations_.push_back(
-        fmt::format("transfer {}: delivers {} of rank {}, more than rank {} sends it", i,
-                    to_string(range), piece.target, transfer.source));
-  }
+  void check_pair(std::span<const Delivery> deliveries, std::span<const Wish> wishes);
+  void check_part(const Delivery& delivery, const Wish& wish);
+  void expect_no_gap(const Wish& wish, Bytes covered, Bytes begin, const Delivery* before);
 
-  void check_part(Index i, const Flow& flow) {
-    const Transfer& transfer = plan_.transfers[i];
-    const Bytes expected = flow.source_offset + (transfer.target_offset - flow.target_offset);
-    if (transfer.source_offset != expected) {
-      violations_.push_back(fmt::format(
-          "transfer {}: source offset {}: expected {} for the bytes "
-          "that belong at target offset {}",
-          i, transfer.source_offset.count(), expected.count(), transfer.target_offset.count()));
-    }
-    if (transfer.flow_class != flow.flow_class) {
-      violations_.push_back(
-          fmt::format("transfer {}: is not of the class of its flow from rank {} to rank {}", i,
-                      flow.source, flow.target));
-    }
-  }
-
-  void check_gaps(Index f) {
-    const Flow& flow = flows_[f];
-    std::vector<Index>& pieces = of_flow_[f];
-    std::ranges::stable_sort(pieces, {}, [&](Index i) { return plan_.transfers[i].target_offset; });
-    Bytes covered = flow.target_offset;
-    std::string before = "no transfer";
-    const auto expect_reaches = [&](Bytes begin) {
-      if (begin <= covered) return;
-      violations_.push_back(fmt::format("{}: {} from rank {} to rank {} are never delivered",
-                                        before, to_string({covered, begin}), flow.source,
-                                        flow.target));
-    };
-    for (const Index i : pieces) {
-      expect_reaches(plan_.transfers[i].target_offset);
-      covered = std::max(covered, target_range(plan_.transfers[i]).end);
-      before = fmt::format("after transfer {}", i);
-    }
-    expect_reaches(flow.target_offset + flow.size);
+  [[nodiscard]] const Transfer& transfer_of(const Delivery& delivery) const {
+    return plan_.transfers[delivery.transfer];
   }
 
   const Plan& plan_;
-  const std::vector<Flow>& flows_;
-  std::vector<std::string>& violations_;
-  std::map<Pair, std::vector<Index>> flows_of_pair_;
-  std::vector<std::vector<Index>> of_flow_;
+  Violations& violations_;
 };
+
+void Coverage::check_overlaps(const std::vector<Delivery>& deliveries) {
+  const Delivery* last = nullptr;
+  for (const Delivery& delivery : deliveries) {
+    if (last != nullptr && last->target != delivery.target) last = nullptr;
+    if (last != nullptr && delivery.target_offset < last->end()) {
+      violations_.add(transfer_of(delivery), "delivers {} of rank {} again, after transfer {}",
+                      bytes(delivery.target_offset, std::min(last->end(), delivery.end())),
+                      delivery.target, transfer_of(*last).id);
+    }
+    if (last == nullptr || delivery.end() > last->end()) last = &delivery;
+  }
+}
+
+void Coverage::check_wishes(std::span<const Delivery> deliveries, std::span<const Wish> wishes) {
+  const auto pair_of = [](const auto& item) {
+    return std::pair(std::get<0>(by_pair(item)), std::get<1>(by_pair(item)));
+  };
+  // The run of one pair at the front, cut off.
+  const auto take = [&](auto& items, const auto& pair) {
+    std::size_t count = 0;
+    while (count < items.size() && pair_of(items[count]) == pair) ++count;
+    const auto taken = items.first(count);
+    items = items.subspan(count);
+    return taken;
+  };
+  while (!deliveries.empty() || !wishes.empty()) {
+    auto pair = deliveries.empty() ? pair_of(wishes.front()) : pair_of(deliveries.front());
+    if (!wishes.empty()) pair = std::min(pair, pair_of(wishes.front()));
+    const auto delivered = take(deliveries, pair);
+    check_pair(delivered, take(wishes, pair));
+  }
+}
+
+void Coverage::check_pair(std::span<const Delivery> deliveries, std::span<const Wish> wishes) {
+  if (wishes.empty()) {
+    for (const Delivery& delivery : deliveries) {
+      violations_.add(transfer_of(delivery), "pattern {} sends nothing from rank {} to {}",
+                      plan_.pattern, delivery.origin, delivery.target);
+    }
+    return;
+  }
+  auto next = deliveries.begin();
+  for (std::size_t w = 0; w < wishes.size(); ++w) {
+    const Wish& wish = wishes[w];
+    Bytes covered = wish.target_offset;
+    const Delivery* before = nullptr;
+    // Up to the next wish of the pair; what lies outside this one, nobody asked for.
+    while (next != deliveries.end() &&
+           (w + 1 == wishes.size() || next->target_offset < wishes[w + 1].target_offset)) {
+      const Delivery& delivery = *next++;
+      if (delivery.target_offset < wish.target_offset || delivery.end() > wish.end()) {
+        violations_.add(transfer_of(delivery), "delivers {} of rank {}, more than rank {} sends it",
+                        bytes(delivery.target_offset, delivery.end()), delivery.target,
+                        delivery.origin);
+        continue;
+      }
+      check_part(delivery, wish);
+      expect_no_gap(wish, covered, delivery.target_offset, before);
+      covered = std::max(covered, delivery.end());
+      before = &delivery;
+    }
+    expect_no_gap(wish, covered, wish.end(), before);
+  }
+}
+
+void Coverage::check_part(const Delivery& delivery, const Wish& wish) {
+  const Transfer& transfer = transfer_of(delivery);
+  const Bytes expected = wish.source_offset + (delivery.target_offset - wish.target_offset);
+  if (delivery.origin_offset != expected && transfer.after.is_none()) {
+    violations_.add(
+        transfer, "source offset {}: expected {} for the bytes that belong at target offset {}",
+        transfer.source_offset.count(), expected.count(), transfer.target_offset.count());
+  } else if (delivery.origin_offset != expected) {
+    violations_.add(transfer,
+                    "passes on bytes from source offset {} of rank {}: expected {} for those that "
+                    "belong at target offset {}",
+                    delivery.origin_offset.count(), delivery.origin, expected.count(),
+                    transfer.target_offset.count());
+  }
+  if (delivery.flow_class != wish.flow_class) {
+    violations_.add(transfer, "is not of the class of its flow from rank {} to rank {}",
+                    wish.source, wish.target);
+  }
+}
+
+void Coverage::expect_no_gap(const Wish& wish, Bytes covered, Bytes begin, const Delivery* before) {
+  if (begin <= covered) return;
+  violations_.add_line(fmt::format(
+      "{}: {} from rank {} to rank {} are never delivered",
+      before == nullptr ? "no transfer" : fmt::format("after transfer {}", transfer_of(*before).id),
+      bytes(covered, begin), wish.source, wish.target));
+}
 
 }  // namespace
 
-void check_coverage(const Plan& plan, const Pattern* pattern,
-                    std::vector<std::string>& violations) {
-  check_overlaps(plan, violations);
-  if (pattern != nullptr) {
-    FlowChecker(plan, pattern->flows, violations).check();
-    return;
+void check_coverage(const Plan& plan, const std::vector<Delivery>& deliveries,
+                    const std::vector<Flow>& flows, Violations& violations) {
+  Coverage coverage(plan, violations);
+  const auto target_key = [](const Delivery& delivery) { return by_target(delivery); };
+  const auto pair_key = [](const Delivery& delivery) { return by_pair(delivery); };
+  coverage.check_overlaps(sorted(deliveries, target_key));
+  coverage.check_wishes(sorted(deliveries, pair_key), wishes_of(flows));
+}
+
+std::vector<Flow> implied_flows(const std::vector<Delivery>& deliveries) {
+  std::vector<Flow> flows;
+  const Delivery* first = nullptr;
+  const std::vector<Delivery> ordered =
+      sorted(deliveries, [](const Delivery& delivery) { return by_pair(delivery); });
+  for (const Delivery& delivery : ordered) {
+    if (first == nullptr || !same_pair(*first, delivery)) {
+      first = &delivery;
+      flows.push_back({.source = delivery.origin,
+                       .target = delivery.target,
+                       .source_offset = delivery.origin_offset,
+                       .target_offset = delivery.target_offset,
+                       .size = delivery.size,
+                       .flow_class = delivery.flow_class});
+    }
+    flows.back().size = std::max(flows.back().size, delivery.end() - first->target_offset);
   }
-  if (plan.transfers.empty() && plan.message_size > Bytes(0)) {
-    violations.push_back(fmt::format("no transfer: the {} bytes of the message are never delivered",
-                                     plan.message_size.count()));
-    return;
-  }
-  const std::optional<Pattern> named = named_pattern(plan);
-  const std::vector<Flow> flows = named ? named->flows : implied_flows(plan);
-  FlowChecker(plan, flows, violations).check();
+  return flows;
 }
 
 }  // namespace hoccl::engine

@@ -4,54 +4,14 @@
 
 #include <algorithm>
 #include <string_view>
-#include <utility>
-#include <vector>
 
-#include "engine/base/check.h"
 #include "engine/schedule/bounds.h"
+#include "engine/schedule/describe_plan.h"
 #include "engine/schedule/port_loads.h"
+#include "engine/schedule/text_table.h"
 
 namespace hoccl::engine {
 namespace {
-
-/// A small table of right-aligned columns.
-class Table {
- public:
-  explicit Table(std::vector<std::string> head) : rows_({std::move(head)}) {}
-
-  void add(std::vector<std::string> row) {
-    HOCCL_CHECK(row.size() == rows_.front().size(), "{} cells in {} columns", row.size(),
-                rows_.front().size());
-    rows_.push_back(std::move(row));
-  }
-
-  /// Empty when no row was added.
-  [[nodiscard]] std::string text() const {
-    // About a screen; a ring over 1024 GPUs would fill twenty of them.
-    constexpr std::size_t kMostRows = 64;
-    if (rows_.size() == 1) return "";
-    const std::size_t shown = std::min(rows_.size(), kMostRows + 1);
-    std::vector<std::size_t> widths(rows_.front().size(), 0);
-    for (std::size_t row = 0; row < shown; ++row) {
-      for (std::size_t column = 0; column < widths.size(); ++column) {
-        widths[column] = std::max(widths[column], rows_[row][column].size());
-      }
-    }
-    std::string result = "\n";
-    for (std::size_t row = 0; row < shown; ++row) {
-      for (std::size_t column = 0; column < widths.size(); ++column) {
-        result +=
-            fmt::format("{}{:>{}}", column == 0 ? "" : "  ", rows_[row][column], widths[column]);
-      }
-      result += '\n';
-    }
-    if (shown < rows_.size()) result += fmt::format("... and {} more\n", rows_.size() - shown);
-    return result;
-  }
-
- private:
-  std::vector<std::vector<std::string>> rows_;
-};
 
 template <class Number>
 std::string cell(Number number) {
@@ -63,34 +23,8 @@ bool any(std::initializer_list<Bytes> sizes) {
   return std::ranges::any_of(sizes, [](Bytes size) { return size > Bytes(0); });
 }
 
-std::string head(const Plan& plan) {
-  std::int64_t chunks = 0;
-  std::int32_t stages = plan.transfers.empty() ? 0 : 1;
-  for (const Transfer& transfer : plan.transfers) {
-    chunks += chunks_of(transfer, plan.chunk_size);
-    stages = std::max(stages, transfer.stage + 1);
-  }
-  return fmt::format("{} of {} on {} with {} ranks: {} transfers, {} stages, {} chunks of {}\n",
-                     plan.pattern, to_string(plan.message_size), plan.topology, plan.rank_count,
-                     plan.transfers.size(), stages, chunks, to_string(plan.chunk_size));
-}
-
-std::string transfer_table(const Plan& plan) {
-  Table table({"transfer", "stage", "route", "source", "target", "send NIC", "receive NIC",
-               "offset", "size", "chunks"});
-  for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
-    const Transfer& t = plan.transfers[i];
-    const bool staged = t.route == Route::kStaged;
-    table.add({cell(i), cell(t.stage), staged ? "staged" : "direct", cell(t.source),
-               fmt::format("{}", fmt::join(targets_of(t), "+")), staged ? cell(t.send_nic) : "-",
-               staged ? cell(t.receive_nic) : "-", to_string(t.target_offset), cell(t.size),
-               cell(chunks_of(t, plan.chunk_size))});
-  }
-  return table.text();
-}
-
 std::string rail_table(const PortLoads& loads, const Topology& topology) {
-  Table table({"rail", "node", "NIC", "next to GPU", "sends", "receives"});
+  TextTable table({"rail", "node", "NIC", "next to GPU", "sends", "receives"});
   for (int rail = 0; rail < topology.rail_count(); ++rail) {
     for (int node = 0; node < topology.node_count(); ++node) {
       const NicId nic = topology.nic_on_rail(NodeId(node), rail);
@@ -106,7 +40,7 @@ std::string rail_table(const PortLoads& loads, const Topology& topology) {
 }
 
 std::string gpu_table(const PortLoads& loads, const Topology& topology) {
-  Table table({"GPU", "node", "NVLink out", "NVLink in", "NICs out", "NICs in"});
+  TextTable table({"GPU", "node", "NVLink out", "NVLink in", "NICs out", "NICs in"});
   for (std::size_t gpu = 0; gpu < loads.nvlink_out.size(); ++gpu) {
     Bytes out(0);
     Bytes in(0);
@@ -122,7 +56,7 @@ std::string gpu_table(const PortLoads& loads, const Topology& topology) {
 }
 
 std::string device_table(const PortLoads& loads) {
-  Table table({"copy engines of GPU", "peer", "D2H", "H2D", "PCIe out", "PCIe in"});
+  TextTable table({"copy engines of GPU", "peer", "D2H", "H2D", "PCIe out", "PCIe in"});
   for (std::size_t device = 0; device < loads.copied.size(); ++device) {
     const auto& copied = loads.copied[device];
     const Bytes peer = copied[static_cast<std::size_t>(CopyClass::kPeer)];
@@ -149,8 +83,9 @@ std::string bound_line(std::string_view rates, const Bound& bound, Bytes message
 std::string describe(const Plan& plan, const Topology& topology,
                      const std::optional<Rates>& calibrated) {
   const PortLoads loads = loads_of(plan, topology);
-  std::string text = head(plan);
-  text += transfer_table(plan);
+  std::string text = describe_head(plan);
+  text += describe_transfers(plan);
+  text += describe_stages(plan, topology);
   text += rail_table(loads, topology);
   text += gpu_table(loads, topology);
   text += device_table(loads);

@@ -4,18 +4,15 @@
 
 #include <fstream>
 #include <iterator>
-#include <limits>
+#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "engine/base/check.h"
 #include "engine/base/config_error.h"
-#include "engine/pattern/pattern.h"
-#include "engine/schedule/strict_json.h"
+#include "engine/schedule/compile.h"
 
 namespace hoccl::engine {
 namespace {
-
-constexpr std::int64_t kMaxSize = kMaxMessageSize.count();
 
 std::string_view to_string(FlowClass flow_class) {
   switch (flow_class) {
@@ -43,67 +40,85 @@ std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::string transfer_to_json(const Transfer& transfer) {
-  std::string text = fmt::format(
-      R"({{"source": {}, "target": {}, "source_offset_bytes": {}, "target_offset_bytes": {}, )"
-      R"("size_bytes": {}, "class": "{}", "route": "{}")",
-      transfer.source, transfer.target, transfer.source_offset.count(),
-      transfer.target_offset.count(), transfer.size.count(), to_string(transfer.flow_class),
-      to_string(transfer.route));
-  if (transfer.route == Route::kStaged) {
-    text += fmt::format(R"(, "send_nic": {}, "receive_nic": {}, "stage": {})", transfer.send_nic,
-                        transfer.receive_nic, transfer.stage);
-  }
-  if (!transfer.more_targets.empty()) {
-    text += fmt::format(R"(, "more_targets": [{}])", fmt::join(transfer.more_targets, ", "));
-  }
-  return text + "}";
+template <class... Args>
+void append(std::string& text, fmt::format_string<Args...> format, Args&&... args) {
+  fmt::format_to(std::back_inserter(text), format, std::forward<Args>(args)...);
 }
 
-FlowClass get_class(StrictJson& object) {
-  const std::string name = object.get_string("class");
-  if (name == "foreground") return FlowClass::kForeground;
-  if (name == "background") return FlowClass::kBackground;
-  object.fail("class", "foreground or background");
-}
-
-Route get_route(StrictJson& object) {
-  const std::string name = object.get_string("route");
-  if (name == "direct") return Route::kDirect;
-  if (name == "staged") return Route::kStaged;
-  object.fail("route", "direct or staged");
-}
-
-std::vector<Rank> get_more_targets(StrictJson& object, int rank_count) {
-  constexpr const char* kKey = "more_targets";
-  std::vector<Rank> targets;
-  for (const std::int64_t rank : object.get_integers(kKey, 0, rank_count - 1)) {
-    targets.emplace_back(rank);
+void append_stage(std::string& text, std::int32_t stage, std::int32_t stage_list) {
+  if (stage_list < 0) {
+    append(text, R"(, "stage": {})", stage);
+  } else {
+    append(text, R"(, "stage_list": {})", stage_list);
   }
-  // Left out where there is none, so that every plan has one text.
-  if (targets.empty()) object.fail(kKey, "at least one rank");
-  return targets;
 }
 
-Transfer read_transfer(StrictJson object, int rank_count) {
-  constexpr std::int64_t kMaxNic = std::numeric_limits<NicId::value_type>::max();
-  Transfer transfer;
-  transfer.source = Rank(object.get_integer("source", 0, rank_count - 1));
-  transfer.target = Rank(object.get_integer("target", 0, rank_count - 1));
-  transfer.source_offset = Bytes(object.get_integer("source_offset_bytes", 0, kMaxSize));
-  transfer.target_offset = Bytes(object.get_integer("target_offset_bytes", 0, kMaxSize));
-  transfer.size = Bytes(object.get_integer("size_bytes", 1, kMaxSize));
-  transfer.flow_class = get_class(object);
-  transfer.route = get_route(object);
-  // A direct transfer has no wire leg; its file says nothing about one.
-  if (transfer.route == Route::kStaged) {
-    transfer.send_nic = NicId(object.get_integer("send_nic", 0, kMaxNic));
-    transfer.receive_nic = NicId(object.get_integer("receive_nic", 0, kMaxNic));
-    transfer.stage = static_cast<std::int32_t>(object.get_integer("stage", 0, kMaxStage));
-    if (object.has("more_targets")) transfer.more_targets = get_more_targets(object, rank_count);
+void append_more_targets(std::string& text, const std::vector<Rank>& ranks) {
+  if (!ranks.empty()) append(text, R"(, "more_targets": [{}])", fmt::join(ranks, ", "));
+}
+
+void append_branches(std::string& text, const std::vector<Branch>& branches) {
+  if (branches.empty()) return;
+  text += R"(, "branches": [)";
+  const char* separator = "";
+  for (const Branch& branch : branches) {
+    append(text, R"({}{{"receive_nic": {}, "target": {})", separator, branch.receive_nic,
+           branch.target);
+    append_stage(text, branch.stage, branch.stage_list);
+    append_more_targets(text, branch.more_targets);
+    text += '}';
+    separator = ", ";
   }
-  object.finish();
-  return transfer;
+  text += ']';
+}
+
+void append_transfer(std::string& text, const Transfer& transfer) {
+  append(text,
+         R"({{"id": {}, "source": {}, "target": {}, "source_offset_bytes": {}, )"
+         R"("target_offset_bytes": {}, "size_bytes": {}, "class": "{}", "route": "{}")",
+         transfer.id, transfer.source, transfer.target, transfer.source_offset.count(),
+         transfer.target_offset.count(), transfer.size.count(), to_string(transfer.flow_class),
+         to_string(transfer.route));
+  if (!transfer.after.is_none()) append(text, R"(, "after": {})", transfer.after);
+  switch (transfer.route) {
+    case Route::kDirect:
+      break;
+    case Route::kStaged:
+      append(text, R"(, "send_nic": {}, "receive_nic": {})", transfer.send_nic,
+             transfer.receive_nic);
+      append_stage(text, transfer.stage, transfer.stage_list);
+      break;
+    case Route::kRelayed:
+      append(text, R"(, "via": {})", transfer.via);
+      break;
+  }
+  append_more_targets(text, transfer.more_targets);
+  append_branches(text, transfer.branches);
+  text += '}';
+}
+
+void append_stage_list(std::string& text, const StageList& list) {
+  append(text, R"({{"total": {}, "marks": [)", list.total);
+  const char* separator = "";
+  for (const StageMark& mark : list.marks) {
+    append(text, "{}[{}, {}]", separator, mark.stage, mark.end);
+    separator = ", ";
+  }
+  text += "]}";
+}
+
+/// An array with one entry per line.
+template <class Entry>
+void append_array(std::string& text, const char* key, const std::vector<Entry>& entries,
+                  void (*append_entry)(std::string&, const Entry&)) {
+  append(text, "  \"{}\": [", key);
+  const char* separator = "\n    ";
+  for (const Entry& entry : entries) {
+    text += separator;
+    append_entry(text, entry);
+    separator = ",\n    ";
+  }
+  text += entries.empty() ? "]" : "\n  ]";
 }
 
 }  // namespace
@@ -111,38 +126,13 @@ Transfer read_transfer(StrictJson object, int rank_count) {
 std::string plan_to_json(const Plan& plan) {
   std::string text = fmt::format(
       "{{\n  \"schema\": {},\n  \"pattern\": {},\n  \"topology\": {},\n  \"rank_count\": {},\n"
-      "  \"message_size_bytes\": {},\n  \"chunk_size_bytes\": {},\n  \"transfers\": [",
+      "  \"message_size_bytes\": {},\n  \"chunk_size_bytes\": {},\n  \"order\": \"{}\",\n",
       kPlanSchema, quoted(plan.pattern), quoted(plan.topology), plan.rank_count,
-      plan.message_size.count(), plan.chunk_size.count());
-  const char* separator = "\n    ";
-  for (const Transfer& transfer : plan.transfers) {
-    text += separator;
-    text += transfer_to_json(transfer);
-    separator = ",\n    ";
-  }
-  return text + (plan.transfers.empty() ? "]\n}\n" : "\n  ]\n}\n");
-}
-
-Plan plan_from_json(std::string_view text, const std::string& name) {
-  const nlohmann::json json = StrictJson::parse(text, name);
-  StrictJson top(json, name, "");
-  // First, so that a newer file is refused for its version and not for its keys.
-  top.get_integer("schema", kPlanSchema, kPlanSchema);
-  Plan plan;
-  plan.pattern = top.get_string("pattern");
-  plan.topology = top.get_string("topology");
-  plan.rank_count = static_cast<std::int32_t>(top.get_integer("rank_count", 1, kMaxRanks));
-  plan.message_size = Bytes(top.get_integer("message_size_bytes", 0, kMaxSize));
-  plan.chunk_size = Bytes(top.get_integer("chunk_size_bytes", 1, kMaxChunkSize.count()));
-  const nlohmann::json& transfers = top.get_array("transfers");
-  top.finish();
-  plan.transfers.reserve(transfers.size());
-  for (std::size_t i = 0; i < transfers.size(); ++i) {
-    plan.transfers.push_back(read_transfer(
-        StrictJson(transfers[i], name, fmt::format("transfers[{}]", i)), plan.rank_count));
-    plan.transfers.back().id = FlowId(i);
-  }
-  return plan;
+      plan.message_size.count(), plan.chunk_size.count(), to_string(plan.order));
+  append_array(text, "stage_lists", plan.stage_lists, append_stage_list);
+  text += ",\n";
+  append_array(text, "transfers", plan.transfers, append_transfer);
+  return text + "\n}\n";
 }
 
 void save_plan(const Plan& plan, const std::filesystem::path& file) {

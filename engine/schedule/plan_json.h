@@ -9,10 +9,12 @@
 namespace hoccl::engine {
 
 /// Version of the plan file; a file of another version is refused.
-inline constexpr int kPlanSchema = 1;
+inline constexpr int kPlanSchema = 2;
 
-/// The plan as JSON: keys in a fixed order, one transfer per line, sizes as whole bytes in keys
-/// that end in `_bytes`. The same plan always gives the same text.
+/// The plan as JSON: keys in a fixed order, one transfer and one stage list per line, sizes as
+/// whole bytes in keys that end in `_bytes`. A key is there only where it says something: `after`,
+/// `via`, `more_targets`, `branches`, NICs, and of `stage` and `stage_list` one. The same plan
+/// always gives the same text. The plan must have passed the verifier.
 std::string plan_to_json(const Plan& plan);
 
 /// Reads what plan_to_json wrote, strictly: unknown, double or missing keys, wrong types and values

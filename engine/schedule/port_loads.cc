@@ -86,30 +86,57 @@ void add_wire(PortLoads& loads, const Topology& topology, NicId send, NicId rece
   }
 }
 
+namespace {
+
+void add_slot_in(PortLoads& loads, const Topology& topology, PlaceId place, Bytes size) {
+  if (!topology.is_host(place)) loads.nvlink_in[topology.gpu_of(place).index()] += size;
+}
+
+void add_slot_out(PortLoads& loads, const Topology& topology, PlaceId place, Bytes size) {
+  if (!topology.is_host(place)) loads.nvlink_out[topology.gpu_of(place).index()] += size;
+}
+
+/// A deliver out of `place`, by the target's pull.
+void add_deliver(PortLoads& loads, const Topology& topology, PlaceId place, Rank target,
+                 Bytes size) {
+  add_slot_out(loads, topology, place, size);
+  add_target_side(loads, topology, topology.gpu_of(target), size);
+}
+
+void add_staged(PortLoads& loads, const Topology& topology, const Transfer& transfer) {
+  // Staged once, whatever the number of nodes that it goes to.
+  add_source_side(loads, topology, topology.gpu_of(transfer.source), transfer.size);
+  add_slot_in(loads, topology, topology.place_of(transfer.send_nic), transfer.size);
+  const auto add_node = [&](NicId receive, Rank target, const std::vector<Rank>& further) {
+    const PlaceId place = topology.place_of(receive);
+    add_wire(loads, topology, transfer.send_nic, receive, transfer.size);
+    add_deliver(loads, topology, place, target, transfer.size);
+    for (const Rank each : further) add_deliver(loads, topology, place, each, transfer.size);
+  };
+  add_node(transfer.receive_nic, transfer.target, transfer.more_targets);
+  for (const Branch& branch : transfer.branches) {
+    add_node(branch.receive_nic, branch.target, branch.more_targets);
+  }
+}
+
+}  // namespace
+
 PortLoads loads_of(const Plan& plan, const Topology& topology) {
   PortLoads loads(topology);
   for (const Transfer& transfer : plan.transfers) {
     const GpuId source = topology.gpu_of(transfer.source);
     switch (transfer.route) {
       case Route::kDirect:
-      case Route::kRelayed:
         add_direct_copy(loads, topology, source, topology.gpu_of(transfer.target), transfer.size);
         break;
-      case Route::kStaged: {
-        add_source_side(loads, topology, source, transfer.size);
-        const PlaceId from = topology.place_of(transfer.send_nic);
-        const PlaceId into = topology.place_of(transfer.receive_nic);
-        if (!topology.is_host(from))
-          loads.nvlink_in[topology.gpu_of(from).index()] += transfer.size;
-        add_wire(loads, topology, transfer.send_nic, transfer.receive_nic, transfer.size);
-        for (const Rank each : targets_of(transfer)) {
-          if (!topology.is_host(into)) {
-            loads.nvlink_out[topology.gpu_of(into).index()] += transfer.size;
-          }
-          add_target_side(loads, topology, topology.gpu_of(each), transfer.size);
-        }
+      case Route::kStaged:
+        add_staged(loads, topology, transfer);
         break;
-      }
+      case Route::kRelayed:
+        add_source_side(loads, topology, source, transfer.size);
+        add_slot_in(loads, topology, transfer.via, transfer.size);
+        add_deliver(loads, topology, transfer.via, transfer.target, transfer.size);
+        break;
     }
   }
   return loads;

@@ -1,48 +1,65 @@
 #include "engine/schedule/stages.h"
 
-#include <fmt/format.h>
-
-#include <vector>
-
-#include "engine/base/config_error.h"
+#include <algorithm>
 
 namespace hoccl::engine {
 namespace {
 
-/// Stages taken at one direction of one NIC.
-class Taken {
- public:
-  [[nodiscard]] bool at(std::size_t stage) const {
-    return stage < stages_.size() && stages_[stage];
+template <class PortOf>
+void assign(Plan& plan, const StageTable& table, PortOf port_of) {
+  std::vector<bool> wanted(table.list_count(), false);
+  for (Transfer& transfer : plan.transfers) {
+    if (transfer.route != Route::kStaged) continue;
+    const int source = port_of(transfer.send_nic);
+    const auto write = [&](auto& leg) {
+      const StageTable::Entry entry = table.at(source, port_of(leg.receive_nic));
+      leg.stage = entry.stage;
+      leg.stage_list = entry.stage_list;
+      if (entry.stage_list >= 0) wanted[static_cast<std::size_t>(entry.stage_list)] = true;
+    };
+    write(transfer);
+    for (Branch& branch : transfer.branches) write(branch);
   }
-  void take(std::size_t stage) {
-    if (stage >= stages_.size()) stages_.resize(stage + 1, false);
-    stages_[stage] = true;
-  }
-
- private:
-  std::vector<bool> stages_;
-};
+  plan.stage_lists = table.lists(wanted);
+}
 
 }  // namespace
 
-void assign_stages(std::span<Transfer> transfers, int nic_count) {
-  std::vector<Taken> sending(static_cast<std::size_t>(nic_count));
-  std::vector<Taken> receiving(static_cast<std::size_t>(nic_count));
-  for (Transfer& transfer : transfers) {
+std::shared_ptr<const StageTable> node_stages(const PortMatrix& bytes, int rails,
+                                              const CompileOptions& options, StageMemo* memo) {
+  if (options.order == Order::kLocal) return std::make_shared<const StageTable>();
+  // Also where a node sends less than a chunk per rail it takes a turn.
+  const std::int64_t unit = options.chunk_size.count() * rails;
+  PortMatrix chunks =
+      bytes.unaryExpr([unit](std::int64_t size) { return (size + unit - 1) / unit; });
+  chunks.diagonal().setZero();
+  if (memo != nullptr) return memo->get(chunks, options.order, options.quantise);
+  return std::make_shared<const StageTable>(chunks,
+                                            decompose(chunks, options.order, options.quantise));
+}
+
+StageTable nic_stages(const std::vector<Transfer>& transfers, int nic_count,
+                      const CompileOptions& options) {
+  if (options.order == Order::kLocal) return {};
+  PortMatrix chunks = PortMatrix::Zero(nic_count, nic_count);
+  for (const Transfer& transfer : transfers) {
     if (transfer.route != Route::kStaged) continue;
-    Taken& send = sending[transfer.send_nic.index()];
-    Taken& receive = receiving[transfer.receive_nic.index()];
-    std::size_t stage = 0;
-    while (send.at(stage) || receive.at(stage)) ++stage;
-    if (stage > static_cast<std::size_t>(kMaxStage)) {
-      throw ConfigError(
-          fmt::format("pattern needs stage {}: expected at most {}", stage, kMaxStage));
+    const std::int64_t count = chunks_of(transfer, options.chunk_size);
+    chunks(transfer.send_nic.value(), transfer.receive_nic.value()) += count;
+    for (const Branch& branch : transfer.branches) {
+      chunks(transfer.send_nic.value(), branch.receive_nic.value()) += count;
     }
-    send.take(stage);
-    receive.take(stage);
-    transfer.stage = static_cast<std::int32_t>(stage);
   }
+  return StageTable(chunks, decompose(chunks, options.order, options.quantise));
+}
+
+void assign_node_stages(Plan& plan, const StageTable& table, const Topology& topology) {
+  const auto nics = topology.nics();
+  assign(plan, table, [nics](NicId nic) { return nics[nic.index()].node.value(); });
+}
+
+void assign_nic_stages(Plan& plan, const StageTable& table) {
+  assign(plan, table, [](NicId nic) { return nic.value(); });
 }
 
 }  // namespace hoccl::engine

@@ -1,14 +1,30 @@
 #pragma once
 
-#include <span>
+#include <memory>
+#include <vector>
 
+#include "engine/schedule/compile.h"
+#include "engine/schedule/decomposition.h"
 #include "engine/schedule/plan.h"
+#include "engine/schedule/stage_memo.h"
+#include "engine/schedule/stage_table.h"
+#include "engine/topology/topology.h"
 
 namespace hoccl::engine {
 
-/// Gives each staged transfer, in order, the lowest stage in which neither of its NICs is used in
-/// that direction. First fit needs at most twice the stages of the optimum less one (greedy edge
-/// colouring). Throws ConfigError when more than kMaxStage are needed.
-void assign_stages(std::span<Transfer> transfers, int nic_count);
+/// Stages of nodes: `bytes` from node to node, each pair's spread evenly over `rails` rails. `memo`
+/// may be null.
+std::shared_ptr<const StageTable> node_stages(const PortMatrix& bytes, int rails,
+                                              const CompileOptions& options, StageMemo* memo);
+
+/// Stages of NICs: what the transfers themselves put on each pair of NICs. Every transfer counts.
+StageTable nic_stages(const std::vector<Transfer>& transfers, int nic_count,
+                      const CompileOptions& options);
+
+/// Writes the stages of nodes into the plan's staged transfers and their branches, with the lists
+/// that these need.
+void assign_node_stages(Plan& plan, const StageTable& table, const Topology& topology);
+/// The same of NICs.
+void assign_nic_stages(Plan& plan, const StageTable& table);
 
 }  // namespace hoccl::engine

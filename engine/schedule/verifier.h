@@ -18,14 +18,16 @@ struct SlotSupply {
   std::int32_t receive_slots = 0;
 };
 
-/// Everything that is wrong with a plan, whatever made it; empty when it may be executed. One line
-/// each, naming the transfer. Checked: values in range; every byte of the pattern delivered exactly
-/// once from the right place; no leg within one GPU; all targets of a transfer on one node; NICs on
-/// the right nodes and at most once per direction in a stage; slots suffice; what waits for what
-/// has no cycle; the number of transfers does not grow with the size. When values are out of range
-/// only those are listed. `pattern` may be null: then a plan of a known pattern is checked against
-/// that pattern, and another only for consistency (no byte twice, no gap between the pieces of two
-/// ranks).
+/// Everything that is wrong with a whole plan (not one node's part), whatever made it; empty when
+/// it may be executed. One line each, naming the transfer. Checked: values in range, ids ascending;
+/// every byte of the pattern delivered exactly once to every target, from the right place, also
+/// through transfers that come after others; no leg within one GPU; NICs and places on the right
+/// nodes, branches to different ones; unless the order is local, no NIC with two partners in one
+/// direction of a stage; slots suffice; what waits for what has no cycle; the number of transfers
+/// does not grow with the size. When values are out of range only those are listed. `pattern` may
+/// be null: then a plan of a known pattern is checked against that pattern as far as the plan says
+/// which it is (named_pattern), and another only for consistency (no byte twice, no gap between the
+/// pieces of two ranks). Takes about 1 us per transfer.
 std::vector<std::string> find_violations(const Plan& plan, const Pattern* pattern,
                                          const Topology& topology, const SlotSupply& slots);
 

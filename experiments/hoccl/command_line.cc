@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "engine/base/config_error.h"
+#include "experiments/hoccl/options.h"
 #include "experiments/hoccl/verb_options.h"
 
 namespace hoccl::cli {
@@ -76,6 +77,10 @@ Verb parse_verb(const std::vector<std::string>& words, const std::string& descri
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
   add_options(app, values);
   if (auto help = parse(app, words)) return *help;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() == 0) continue;
+    pattern_options(values).given.emplace(option->get_name(), option->results().front());
+  }
   return values;
 }
 

@@ -72,6 +72,24 @@ CLI::Option* OptionReader::integer(const std::string& names, std::optional<int>&
       ->type_name("N");
 }
 
+CLI::Option* OptionReader::percent(const std::string& names, double& share,
+                                   const std::string& help) {
+  return add(names, help,
+             [&share](const std::string& option, const std::string& word) {
+               std::string_view number = word;
+               if (number.ends_with('%')) number.remove_suffix(1);
+               double value = -1.0;
+               const char* last = number.data() + number.size();
+               const auto [end, error] = std::from_chars(number.data(), last, value);
+               if (error != std::errc() || end != last || !(value >= 0.0 && value < 100.0)) {
+                 throw ConfigError(fmt::format(
+                     "{} = '{}': expected a percentage from 0 to below 100", option, word));
+               }
+               share = value / 100.0;
+             })
+      ->type_name("PERCENT");
+}
+
 CLI::Option* OptionReader::size(const std::string& names, Bytes& value, const std::string& help) {
   return add(names, help,
              [&value](const std::string& option, const std::string& word) {

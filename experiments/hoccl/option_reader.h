@@ -39,6 +39,8 @@ class OptionReader {
   /// Without a default.
   CLI::Option* integer(const std::string& names, std::optional<int>& value, int low, int high,
                        const std::string& help);
+  /// A share in percent from 0 to below 100: "5" or "5%" is 0.05.
+  CLI::Option* percent(const std::string& names, double& share, const std::string& help);
   CLI::Option* size(const std::string& names, engine::Bytes& value, const std::string& help);
   CLI::Option* time(const std::string& names, engine::Seconds& value, const std::string& help);
   CLI::Option* time(const std::string& names, std::optional<engine::Seconds>& value,

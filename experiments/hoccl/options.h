@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,12 +19,25 @@ inline constexpr const char* kDefaultTopology = "h800-2x8";
 struct PatternOptions {
   std::string topology;  ///< empty: kDefaultTopology, or the one a saved plan names
   std::optional<int> ranks;
-  std::string pattern = "sendrecv";
+  std::string pattern = "sendrecv";  ///< a name, or a matrix (.csv) or list of flows (.json)
+  std::string group;                 ///< ranks that take part, with commas; empty: all
   int from = 0;
   int to = 1;
-  int rails = 1;
+  int root = 0;
+  bool in_place = false;
+  std::string self_copy = "peer";
+  std::string matrix = "uniform";  ///< a kind, or a file (.csv)
+  std::uint64_t seed = 1;          ///< of the matrix, and of the bytes that are checked
+  std::string algorithm = "multicast";
+  int nics = engine::CompileOptions().nics;
+  int nodes_per_stage_in = engine::CompileOptions().nodes_per_stage_in;
+  std::string forwarding;  ///< empty: the pattern's own
+  std::optional<int> rails;
+  std::string order = "critical";
+  double quantise = 0.0;  ///< as in CompileOptions
   engine::Bytes chunk = engine::CompileOptions().chunk_size;
-  std::string forwarding = "symmetric";
+  /// Every option that was given, of the whole verb, by its long name: its text.
+  std::map<std::string, std::string> given = {};
 };
 
 struct PlanOptions {
@@ -31,6 +45,7 @@ struct PlanOptions {
   engine::Bytes size{std::int64_t{1} << 30};
   std::string json_file;  ///< empty: none
   std::string load_file;  ///< empty: compile
+  bool predict = true;    ///< simulate it, where the simulation is built in
 };
 
 /// What is executed, whether simulated or measured.
@@ -65,7 +80,6 @@ struct SimOptions {
   OutputOptions output;
   std::string system = "hoccl";
   bool pipelining = true;
-  std::uint64_t seed = 1;
   int warmup = 1;
   int iterations = 1;
   bool print_calibration = false;
@@ -82,7 +96,6 @@ struct MeasureOptions {
   std::optional<engine::BytesPerSecond> link_rate;
   std::optional<engine::Seconds> link_delay;
   bool check = false;
-  std::uint64_t seed = 1;
   int warmup = 1;
   std::optional<int> iterations;  ///< none: as fits into about a second per size
   int rounds = 5;
@@ -109,5 +122,11 @@ struct DoctorOptions {
   PatternOptions pattern;  ///< topology, ranks and chunk
   int slots = 16;
 };
+
+inline PatternOptions& pattern_options(PlanOptions& options) { return options.pattern; }
+inline PatternOptions& pattern_options(SimOptions& options) { return options.work.pattern; }
+inline PatternOptions& pattern_options(RunOptions& options) { return options.work.pattern; }
+inline PatternOptions& pattern_options(ValidateOptions& options) { return options.work.pattern; }
+inline PatternOptions& pattern_options(DoctorOptions& options) { return options.pattern; }
 
 }  // namespace hoccl::cli

@@ -7,6 +7,7 @@
 #include "engine/base/config_error.h"
 #include "engine/trace/csv_writer.h"
 #include "engine/trace/perfetto_writer.h"
+#include "experiments/hoccl/traffic_options.h"
 
 namespace hoccl::cli {
 
@@ -44,6 +45,13 @@ std::vector<NamedFile> files_of(const OutputOptions& options) {
 
 NamedFile preset_or_file(std::string_view option, const std::string& name) {
   return {option, name.ends_with(".toml") ? name : std::string()};
+}
+
+std::vector<NamedFile> input_files(const PatternOptions& options) {
+  const bool is_file = is_pattern_file(options.pattern);
+  return {preset_or_file("--topology", options.topology),
+          {"--pattern", is_file ? options.pattern : std::string()},
+          {"--matrix", is_pattern_file(options.matrix) ? options.matrix : std::string()}};
 }
 
 std::unique_ptr<engine::AtomicFile> open_output(std::string_view option, const std::string& path) {

@@ -25,6 +25,9 @@ std::vector<NamedFile> files_of(const OutputOptions& options);
 /// Of an option that takes a preset's name, which is no file, or a .toml file.
 NamedFile preset_or_file(std::string_view option, const std::string& name);
 
+/// Those that the options of a pattern name.
+std::vector<NamedFile> input_files(const PatternOptions& options);
+
 /// Opens the file of an option before anything is computed, so that a bad path fails at once; null
 /// when the option was not given. Throws ConfigError naming option and file.
 std::unique_ptr<engine::AtomicFile> open_output(std::string_view option, const std::string& path);

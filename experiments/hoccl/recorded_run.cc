@@ -10,8 +10,9 @@
 #include <utility>
 
 #include "engine/base/config_error.h"
+#include "engine/base/strict_json.h"
 #include "engine/schedule/plan_json.h"
-#include "engine/schedule/strict_json.h"
+#include "experiments/hoccl/option_reader.h"
 #include "experiments/hoccl/resolve.h"
 
 namespace hoccl::cli {
@@ -32,6 +33,13 @@ constexpr double kMostMicroseconds = 1e12;
 int get_int(StrictJson& object, std::string_view key, int low) {
   return static_cast<int>(object.get_integer(key, low, kAny));
 }
+
+bool get_yes_or_no(StrictJson& object, std::string_view key) {
+  const std::string text = object.get_string(key);
+  if (text != "yes" && text != "no") object.fail(key, "\"yes\" or \"no\"");
+  return text == "yes";
+}
+std::string yes_or_no(bool value) { return value ? "yes" : "no"; }
 
 Seconds get_time(StrictJson& object, std::string_view key) {
   return Seconds(object.get_number(key, 0.0, kMostMicroseconds) * 1e-6);
@@ -56,6 +64,8 @@ engine::PipelineOptions read_pipeline(StrictJson object) {
   pipeline.queue_depth = get_int(object, "queue_depth", 1);
   pipeline.nic_depth = get_int(object, "nic_depth", 1);
   pipeline.batch = get_int(object, "batch", 0);
+  pipeline.barrier = get_yes_or_no(object, "barrier");
+  pipeline.overlap = get_yes_or_no(object, "overlap");
   pipeline.timeout = get_quantity(object, "timeout", engine::parse_seconds);
   object.finish();
   return pipeline;
@@ -72,6 +82,38 @@ void read_hardware(StrictJson object, hw::HwOptions& hardware) {
   object.finish();
 }
 
+engine::PatternRequest read_request(StrictJson object) {
+  engine::PatternRequest request;
+  request.name = object.get_string("name");
+  request.source = engine::Rank(get_int(object, "from", 0));
+  request.target = engine::Rank(get_int(object, "to", 0));
+  request.root = engine::Rank(get_int(object, "root", 0));
+  request.in_place = get_yes_or_no(object, "in_place");
+  request.matrix = engine::parse_matrix_kind(object.get_string("matrix"));
+  // As text: it may be above what a whole number holds here.
+  request.seed = parse_integer<std::uint64_t>("seed", object.get_string("seed"), 0,
+                                              std::numeric_limits<std::uint64_t>::max());
+  for (const std::int64_t rank : object.get_integers("group", 0, engine::kMaxRanks)) {
+    request.group.emplace_back(rank);
+  }
+  object.finish();
+  return request;
+}
+
+engine::CompileOptions read_compile(StrictJson object) {
+  engine::CompileOptions compile;
+  compile.chunk_size = Bytes(object.get_integer("chunk_bytes", 1, engine::kMaxChunkSize.count()));
+  compile.rails = get_int(object, "rails", 0);
+  compile.forwarding = engine::parse_forwarding(object.get_string("forwarding"));
+  compile.order = engine::parse_order(object.get_string("order"));
+  compile.algorithm = engine::parse_algorithm(object.get_string("algorithm"));
+  compile.nics = get_int(object, "nics", 1);
+  compile.quantise = object.get_number("quantise", 0.0, 1.0);
+  compile.nodes_per_stage_in = get_int(object, "nodes_per_stage_in", 1);
+  object.finish();
+  return compile;
+}
+
 engine::Topology find_topology(StrictJson& parameters, const std::string& file,
                                const std::string& topology) {
   const std::string name = parameters.get_string("topology");
@@ -83,13 +125,9 @@ hw::RunScenario read_parameters(const nlohmann::json& json, const std::string& f
                                 const std::string& topology) {
   StrictJson parameters(json, file, "parameters");
   hw::RunScenario scenario{.topology = find_topology(parameters, file, topology)};
-  scenario.pattern = parameters.get_string("pattern");
-  scenario.source = engine::Rank(get_int(parameters, "from", 0));
-  scenario.target = engine::Rank(get_int(parameters, "to", 0));
-  scenario.compile.rails = get_int(parameters, "rails", 1);
-  scenario.compile.chunk_size =
-      Bytes(parameters.get_integer("chunk_bytes", 1, engine::kMaxChunkSize.count()));
-  scenario.compile.forwarding = engine::parse_forwarding(parameters.get_string("forwarding"));
+  scenario.traffic.request =
+      read_request({parameters.get_object("pattern"), file, "parameters.pattern"});
+  scenario.compile = read_compile({parameters.get_object("compile"), file, "parameters.compile"});
   if (parameters.has("plan")) {
     scenario.plan = engine::plan_from_json(parameters.get_object("plan").dump(), file);
   }
@@ -141,17 +179,47 @@ std::string read_file(const std::string& file) {
 
 }  // namespace
 
+std::optional<engine::Plan> plan_of_file(const hw::RunScenario& scenario) {
+  if (scenario.plan) return scenario.plan;
+  if (!scenario.traffic.has_own_size()) return std::nullopt;
+  return engine::compile(pattern_of(scenario, Bytes(0)), scenario.topology, scenario.compile);
+}
+
+namespace {
+
+nlohmann::ordered_json recorded_request(const engine::PatternRequest& request) {
+  nlohmann::ordered_json group = nlohmann::ordered_json::array();
+  for (const engine::Rank rank : request.group) group.push_back(rank.value());
+  return {{"name", request.name},
+          {"from", request.source.value()},
+          {"to", request.target.value()},
+          {"root", request.root.value()},
+          {"in_place", yes_or_no(request.in_place)},
+          {"matrix", to_string(request.matrix)},
+          {"seed", std::to_string(request.seed)},
+          {"group", group}};
+}
+
+nlohmann::ordered_json recorded_compile(const engine::CompileOptions& compile) {
+  return {{"chunk_bytes", compile.chunk_size.count()},
+          {"rails", compile.rails},
+          {"forwarding", to_string(compile.forwarding)},
+          {"order", to_string(compile.order)},
+          {"algorithm", to_string(compile.algorithm)},
+          {"nics", compile.nics},
+          {"quantise", compile.quantise},
+          {"nodes_per_stage_in", compile.nodes_per_stage_in}};
+}
+
+}  // namespace
+
 nlohmann::ordered_json recorded_parameters(const hw::RunScenario& scenario) {
   const engine::PipelineOptions& pipeline = scenario.pipeline;
   const hw::HwOptions& hardware = scenario.hardware;
   nlohmann::ordered_json parameters = {{"topology", scenario.topology.name()},
                                        {"ranks", scenario.topology.rank_count()},
-                                       {"pattern", scenario.pattern},
-                                       {"from", scenario.source.value()},
-                                       {"to", scenario.target.value()},
-                                       {"rails", scenario.compile.rails},
-                                       {"chunk_bytes", scenario.compile.chunk_size.count()},
-                                       {"forwarding", to_string(scenario.compile.forwarding)},
+                                       {"pattern", recorded_request(scenario.traffic.request)},
+                                       {"compile", recorded_compile(scenario.compile)},
                                        {"pipeline",
                                         {{"streams", pipeline.streams},
                                          {"quantum", pipeline.quantum},
@@ -159,6 +227,8 @@ nlohmann::ordered_json recorded_parameters(const hw::RunScenario& scenario) {
                                          {"queue_depth", pipeline.queue_depth},
                                          {"nic_depth", pipeline.nic_depth},
                                          {"batch", pipeline.batch},
+                                         {"barrier", yes_or_no(pipeline.barrier)},
+                                         {"overlap", yes_or_no(pipeline.overlap)},
                                          {"timeout", engine::to_string(pipeline.timeout)}}},
                                        {"hardware",
                                         {{"copy", to_string(hardware.copy)},
@@ -168,8 +238,8 @@ nlohmann::ordered_json recorded_parameters(const hw::RunScenario& scenario) {
   if (hardware.link_rate) {
     parameters["hardware"]["link_rate"] = engine::to_string(*hardware.link_rate);
   }
-  if (scenario.plan) {
-    parameters["plan"] = nlohmann::ordered_json::parse(engine::plan_to_json(*scenario.plan));
+  if (const auto plan = plan_of_file(scenario)) {
+    parameters["plan"] = nlohmann::ordered_json::parse(engine::plan_to_json(*plan));
   }
   return parameters;
 }

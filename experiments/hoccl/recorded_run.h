@@ -1,6 +1,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ struct RecordedRun {
   hw::RunScenario scenario;
   std::vector<engine::RunResult> results;  ///< size, time, rounds and legs
 };
+
+/// The plan that is run, where it comes from a file: its own or that of the pattern.
+std::optional<engine::Plan> plan_of_file(const hw::RunScenario& scenario);
 
 /// The key "parameters" of the file.
 nlohmann::ordered_json recorded_parameters(const hw::RunScenario& scenario);

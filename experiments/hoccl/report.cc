@@ -56,7 +56,7 @@ using Counts = std::vector<std::pair<std::string_view, std::int64_t>>;
 
 /// Whole numbers behind the contract's columns.
 Counts further_counts(const RunResult& result) {
-  Counts counts;
+  Counts counts = {{"message_bytes", result.message.count()}};
   if (result.link_bytes) {
     counts.emplace_back("nvlink_bytes", result.link_bytes->nvlink.count());
     counts.emplace_back("nic_bytes", result.link_bytes->nic.count());
@@ -70,7 +70,9 @@ Counts further_counts(const RunResult& result) {
 }
 
 Numbers further_numbers(const RunResult& result) {
-  if (!result.rounds) return {};
+  if (!result.rounds) {
+    return {{"balanced_bound_pct", percent(result.balanced_bound, result.time)}};
+  }
   return {{"spread_pct", spread_pct(result)},
           {"min_us", microseconds(result.rounds->fastest)},
           {"max_us", microseconds(result.rounds->slowest)}};
@@ -117,6 +119,15 @@ std::string_view to_string(ReportKind kind) {
       return "measured";
   }
   return "?";
+}
+
+nlohmann::ordered_json settings_json(
+    const std::vector<std::pair<std::string, std::string>>& settings) {
+  nlohmann::ordered_json object = nlohmann::ordered_json::object();
+  for (const auto& [name, value] : settings) {
+    if (!value.empty()) object[name] = value;
+  }
+  return object;
 }
 
 std::string table_head(const ReportHead& head) {

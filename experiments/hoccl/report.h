@@ -33,6 +33,10 @@ struct ReportHead {
   std::vector<std::pair<std::string, std::string>> settings;
 };
 
+/// The settings that are not empty, as one object of texts.
+nlohmann::ordered_json settings_json(
+    const std::vector<std::pair<std::string, std::string>>& settings);
+
 /// For people: `#` lines that say what was done, then nccl-tests' columns and ours.
 std::string table_head(const ReportHead& head);
 std::string table_row(const engine::RunResult& result);

@@ -7,11 +7,11 @@
 #include "engine/base/config_error.h"
 #include "engine/schedule/plan_json.h"
 #include "engine/schedule/verifier.h"
+#include "experiments/hoccl/traffic_options.h"
 
 namespace hoccl::cli {
 
 using engine::ConfigError;
-using engine::Rank;
 using engine::Topology;
 
 namespace {
@@ -31,38 +31,10 @@ std::vector<engine::Bytes> sizes_of(const WorkOptions& options) {
 
 }  // namespace
 
-void require_ranks(const PatternOptions& options, const Topology& topology) {
-  const int count = topology.rank_count();
-  if (count < 2) return;  // the pattern says how many it needs
-  for (const auto& [option, rank] :
-       {std::pair("--from", options.from), std::pair("--to", options.to)}) {
-    if (rank >= count) {
-      throw ConfigError(
-          fmt::format("{} = '{}': expected a rank from 0 to {}", option, rank, count - 1));
-    }
-  }
-}
-
 Topology resolve_topology(const PatternOptions& options) {
   Topology topology =
       engine::resolve_topology(options.topology.empty() ? kDefaultTopology : options.topology);
   return options.ranks ? topology.with_ranks(*options.ranks) : topology;
-}
-
-engine::Pattern resolve_pattern(const PatternOptions& options, const Topology& topology,
-                                engine::Bytes size) {
-  require_ranks(options, topology);
-  return engine::make_pattern({.name = options.pattern,
-                               .source = Rank(options.from),
-                               .target = Rank(options.to),
-                               .size = size},
-                              topology.rank_count());
-}
-
-engine::CompileOptions compile_options(const PatternOptions& options) {
-  return {.chunk_size = options.chunk,
-          .rails = options.rails,
-          .forwarding = engine::parse_forwarding(options.forwarding)};
 }
 
 Topology topology_named(const std::string& name, const std::string& file,
@@ -99,11 +71,18 @@ Work resolve_work(const WorkOptions& options, int slots) {
     LoadedPlan loaded = load_plan_for(options.plan_file, options.pattern.topology, slots);
     const std::vector sizes = {loaded.plan.message_size};
     std::string pattern = loaded.plan.pattern;
-    return {std::move(loaded.topology), std::move(pattern), std::move(loaded.plan), sizes};
+    return {std::move(loaded.topology), std::move(pattern), {}, std::move(loaded.plan), sizes};
   }
   Topology topology = resolve_topology(options.pattern);
-  require_ranks(options.pattern, topology);
-  return {std::move(topology), options.pattern.pattern, std::nullopt, sizes_of(options)};
+  engine::Traffic traffic = resolve_traffic(options.pattern, topology);
+  std::string pattern = traffic.flows ? traffic.flows->name : traffic.request.name;
+  // What brings its size with it has the same at every size.
+  std::vector<engine::Bytes> sizes =
+      traffic.has_own_size()
+          ? std::vector{pattern_of(traffic, engine::Bytes(0), topology.rank_count()).message_size}
+          : sizes_of(options);
+  return {std::move(topology), std::move(pattern), std::move(traffic), std::nullopt,
+          std::move(sizes)};
 }
 
 void require_one_size(const std::string& trace_file, const std::vector<engine::Bytes>& sizes) {

@@ -4,25 +4,15 @@
 #include <string>
 #include <vector>
 
-#include "engine/pattern/pattern.h"
-#include "engine/schedule/compile.h"
 #include "engine/schedule/plan.h"
 #include "engine/topology/topology.h"
+#include "engine/traffic.h"
 #include "experiments/hoccl/options.h"
 
 namespace hoccl::cli {
 
 /// The topology with the ranks asked for. Throws ConfigError.
 engine::Topology resolve_topology(const PatternOptions& options);
-
-/// Throws ConfigError when --from or --to is not a rank of the topology.
-void require_ranks(const PatternOptions& options, const engine::Topology& topology);
-
-/// The pattern of one size. Throws ConfigError.
-engine::Pattern resolve_pattern(const PatternOptions& options, const engine::Topology& topology,
-                                engine::Bytes size);
-
-engine::CompileOptions compile_options(const PatternOptions& options);
 
 /// The topology that a file says it is for: `topology` (--topology, a preset or a file) if not
 /// empty, else the preset `name`. Throws ConfigError naming the file when the names differ.
@@ -41,7 +31,8 @@ LoadedPlan load_plan_for(const std::string& file, const std::string& topology, i
 /// What WorkOptions ask for: a pattern at several sizes, or a saved plan at its own.
 struct Work {
   engine::Topology topology;
-  std::string pattern;
+  std::string pattern;  ///< its name
+  engine::Traffic traffic;
   std::optional<engine::Plan> plan;
   std::vector<engine::Bytes> sizes;
 };

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "experiments/hoccl/traffic_options.h"
 #include "hw/run/host_description.h"
 
 namespace hoccl::cli {
@@ -18,26 +19,28 @@ std::string bound_note(const hw::HwOptions& hardware) {
          "count as free";
 }
 
-using Settings = std::vector<std::pair<std::string, std::string>>;
+/// What decides the plan.
+Settings plan_settings_of(const hw::RunScenario& scenario) {
+  return scenario.plan ? plan_settings(*scenario.plan, scenario.pipeline)
+                       : traffic_settings(scenario.traffic, scenario.compile, scenario.pipeline);
+}
 
 Settings settings_of(const hw::RunScenario& scenario) {
-  const bool is_pair = !scenario.plan && scenario.pattern == "sendrecv";
-  const auto rank = [is_pair](engine::Rank of) {
-    return is_pair ? std::to_string(of.value()) : std::string();
-  };
-  return {{"ranks", std::to_string(scenario.topology.rank_count())},
-          {"from", rank(scenario.source)},
-          {"to", rank(scenario.target)},
-          {"chunk_bytes", std::to_string(scenario.hardware.slot_size.count())},
-          {"slots", std::to_string(scenario.hardware.slots)},
-          {"qps", std::to_string(scenario.pipeline.queue_pairs)},
-          {"streams", std::to_string(scenario.pipeline.streams)},
-          {"warmup", std::to_string(scenario.warmup)}};
+  Settings settings = plan_settings_of(scenario);
+  for (const auto& setting : Settings{{"ranks", std::to_string(scenario.topology.rank_count())},
+                                      {"slots", std::to_string(scenario.hardware.slots)},
+                                      {"qps", std::to_string(scenario.pipeline.queue_pairs)},
+                                      {"streams", std::to_string(scenario.pipeline.streams)},
+                                      {"warmup", std::to_string(scenario.warmup)}}) {
+    settings.push_back(setting);
+  }
+  return settings;
 }
 
 }  // namespace
 
-ReportHead make_run_head(const std::vector<std::string>& words, const hw::RunScenario& scenario) {
+ReportHead make_run_head(const std::vector<std::string>& words, const std::string& pattern,
+                         const hw::RunScenario& scenario) {
   const hw::HostDescription description = hw::describe_host();
   const std::string host =
       fmt::format("{}, {}, {}", description.cpu, cores_of(description), description.kernel);
@@ -49,13 +52,14 @@ ReportHead make_run_head(const std::vector<std::string>& words, const hw::RunSce
   ReportHead head;
   head.kind = ReportKind::kMeasured;
   head.command = fmt::format("hoccl {}", fmt::join(words, " "));
-  head.pattern = scenario.pattern;
+  head.pattern = pattern;
   head.system = "hoccl";
   head.topology = scenario.topology.name();
   head.ranks = scenario.topology.rank_count();
   head.seed = scenario.seed;
   head.warmup = scenario.warmup;
   head.notes = {
+      settings_note(plan_settings_of(scenario)),
       fmt::format("on {}×{} (link rate {}, delay {}): {}", copy, link,
                   rate.empty() ? "unlimited" : rate, delay, host),
       scenario.rounds == 1
@@ -64,6 +68,9 @@ ReportHead make_run_head(const std::vector<std::string>& words, const hw::RunSce
                         "(slowest - fastest) / median",
                         scenario.rounds),
       bound_note(hardware)};
+  if (!scenario.plan && !size_note(scenario.traffic).empty()) {
+    head.notes.push_back(size_note(scenario.traffic));
+  }
   if (scenario.check) {
     head.notes.emplace_back("one more operation per size: every received byte is checked");
   }

@@ -17,6 +17,7 @@
 #include "experiments/hoccl/report.h"
 #include "experiments/hoccl/resolve.h"
 #include "experiments/hoccl/run_head.h"
+#include "experiments/hoccl/traffic_options.h"
 #include "hw/bootstrap/bootstrap.h"
 #include "hw/bootstrap/launch.h"
 #include "hw/bootstrap/launcher.h"
@@ -38,6 +39,7 @@ constexpr int kMostRanksUnasked = 64;
 
 /// Wherever this is read, all of it has been checked.
 struct Job {
+  std::string pattern;  ///< its name
   hw::RunScenario scenario;
   std::vector<Bytes> sizes;
 };
@@ -63,15 +65,14 @@ hw::HwOptions hardware_options(const RunOptions& options, const Work& work) {
 Job resolve_job(const RunOptions& options) {
   Work work = resolve_work(options.work, options.work.slots);
   require_one_size(options.output.trace_file, work.sizes);
-  require_different_files(files_of(options.output),
-                          {preset_or_file("--topology", options.work.pattern.topology),
-                           {"--plan", options.work.plan_file}});
+  std::vector<NamedFile> inputs = input_files(options.work.pattern);
+  inputs.push_back({"--plan", options.work.plan_file});
+  require_different_files(files_of(options.output), inputs);
   const hw::HwOptions hardware = hardware_options(options, work);
   const PatternOptions& pattern = options.work.pattern;
-  Job job{.scenario = {.topology = std::move(work.topology),
-                       .pattern = work.pattern,
-                       .source = engine::Rank(pattern.from),
-                       .target = engine::Rank(pattern.to),
+  Job job{.pattern = work.pattern,
+          .scenario = {.topology = std::move(work.topology),
+                       .traffic = std::move(work.traffic),
                        .compile = compile_options(pattern),
                        .plan = std::move(work.plan),
                        .pipeline = options.work.pipeline,
@@ -81,7 +82,7 @@ Job resolve_job(const RunOptions& options) {
                        .rounds = options.measure.rounds,
                        .check = options.measure.check,
                        .legs = !options.output.json_file.empty(),
-                       .seed = options.measure.seed},
+                       .seed = pattern.seed},
           .sizes = std::move(work.sizes)};
   hw::require_runnable(job.scenario, job.sizes);
   return job;
@@ -120,8 +121,10 @@ hw::BootstrapOptions bootstrap_options(const hw::RunScenario& scenario, Bytes la
 void require_same_job(hw::Bootstrap& bootstrap, const RunOptions& options, const Job& job) {
   require_agreement(bootstrap, "command line",
                     fmt::format("hoccl {}", fmt::join(options.words, " ")));
-  if (!job.scenario.plan) return;
-  const std::string plan = engine::plan_to_json(*job.scenario.plan);
+  // Files may differ where names do not.
+  const std::optional<engine::Plan> from_file = plan_of_file(job.scenario);
+  if (!from_file) return;
+  const std::string plan = engine::plan_to_json(*from_file);
   require_agreement(bootstrap, "plan", fmt::format("hash {:016x}", std::hash<std::string>{}(plan)));
 }
 
@@ -131,7 +134,7 @@ class Printer {
   Printer(const RunOptions& options, const Job& job)
       : options_(options),
         job_(job),
-        head_(make_run_head(options.words, job.scenario)),
+        head_(make_run_head(options.words, job.pattern, job.scenario)),
         outputs_(open_outputs(options.output)) {
     fmt::print("{}", table_head(head_));
   }

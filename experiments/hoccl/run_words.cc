@@ -2,8 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <string_view>
+
 namespace hoccl::cli {
 namespace {
+
+/// Those with a value that say what is moved, as verb_options.cc adds them.
+constexpr std::array<std::string_view, 21> kPatternOptions = {
+    "--topology",   "--ranks",     "--pattern", "--group",     "--from",  "--to",
+    "--root",       "--self-copy", "--matrix",  "--algorithm", "--nics",  "--nodes-per-stage-in",
+    "--forwarding", "--rails",     "--order",   "--quantise",  "--chunk", "--seed",
+    "--begin",      "--end",       "--factor"};
 
 /// Appends an option and its value.
 class Words {
@@ -25,20 +35,12 @@ class Words {
 };
 
 void add_work(Words& words, const WorkOptions& work) {
-  const PatternOptions& pattern = work.pattern;
-  words.add_text("--topology", pattern.topology);
-  if (work.plan_file.empty()) {
-    if (pattern.ranks) words.add("--ranks", *pattern.ranks);
-    words.add("--pattern", pattern.pattern);
-    words.add("--from", pattern.from);
-    words.add("--to", pattern.to);
-    words.add("--rails", pattern.rails);
-    words.add("--chunk", to_string(pattern.chunk));
-    words.add("--forwarding", pattern.forwarding);
-    words.add("--begin", to_string(work.begin));
-    words.add("--end", to_string(work.end));
-    words.add("--factor", work.factor);
+  // As given: what a pattern has no use for is refused, even with its default.
+  for (const std::string_view option : kPatternOptions) {
+    const auto given = work.pattern.given.find(std::string(option));
+    if (given != work.pattern.given.end()) words.add(given->first.c_str(), given->second);
   }
+  if (work.pattern.in_place) words.add_flag("--in-place");
   words.add_text("--plan", work.plan_file);
   words.add("--slots", work.slots);
   words.add("--qps", work.pipeline.queue_pairs);
@@ -46,6 +48,8 @@ void add_work(Words& words, const WorkOptions& work) {
   words.add("--streams", work.pipeline.streams);
   words.add("--quantum", work.pipeline.quantum);
   words.add("--batch", work.pipeline.batch);
+  if (work.pipeline.barrier) words.add_flag("--barrier");
+  words.add("--overlap", work.pipeline.overlap ? "on" : "off");
   words.add("--timeout", engine::to_string(work.pipeline.timeout));
 }
 
@@ -54,7 +58,6 @@ void add_measure(Words& words, const MeasureOptions& measure) {
   words.add("--link", measure.link);
   if (measure.link_rate) words.add("--link-rate", to_string(*measure.link_rate));
   if (measure.link_delay) words.add("--link-delay", engine::to_string(*measure.link_delay));
-  words.add("--seed", measure.seed);
   words.add("--warmup", measure.warmup);
   if (measure.iterations) words.add("--iterations", *measure.iterations);
   words.add("--rounds", measure.rounds);

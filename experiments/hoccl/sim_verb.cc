@@ -12,6 +12,7 @@
 #include "experiments/hoccl/output_file.h"
 #include "experiments/hoccl/report.h"
 #include "experiments/hoccl/resolve.h"
+#include "experiments/hoccl/traffic_options.h"
 #include "sim/run/simulate.h"
 #include "sim/run/sweep.h"
 
@@ -21,22 +22,20 @@ namespace {
 using engine::Bytes;
 using engine::RunResult;
 
-sim::Scenario make_scenario(const SimOptions& options, engine::Topology topology) {
+sim::Scenario make_scenario(const SimOptions& options, Work& work) {
   const PatternOptions& pattern = options.work.pattern;
-  sim::Calibration calibration = resolve_calibration(options.model, topology);
+  sim::Calibration calibration = resolve_calibration(options.model, work.topology);
   sim::Scenario scenario{
-      .topology = std::move(topology),
+      .topology = std::move(work.topology),
       .calibration = std::move(calibration),
       .system = options.system,
-      .pattern = pattern.pattern,
-      .source = engine::Rank(pattern.from),
-      .target = engine::Rank(pattern.to),
+      .traffic = std::move(work.traffic),
       .compile = compile_options(pattern),
-      .plan = {},
+      .plan = std::move(work.plan),
       .pipeline = options.work.pipeline,
       .slots = options.work.slots,
       .network = resolve_network(options.model.network),
-      .seed = options.seed,
+      .seed = pattern.seed,
       .warmup = options.warmup,
       .iterations = options.iterations,
   };
@@ -44,24 +43,37 @@ sim::Scenario make_scenario(const SimOptions& options, engine::Topology topology
   return scenario;
 }
 
-ReportHead make_head(const SimOptions& options, const sim::Scenario& scenario) {
+/// What decides the plan.
+Settings settings_of(const sim::Scenario& scenario) {
+  return scenario.plan ? plan_settings(*scenario.plan, scenario.pipeline)
+                       : traffic_settings(scenario.traffic, scenario.compile, scenario.pipeline);
+}
+
+ReportHead make_head(const SimOptions& options, const std::string& pattern,
+                     const sim::Scenario& scenario) {
   const std::string calibration = describe_calibration(options.model, scenario.calibration);
   const std::string hash = fmt::format("{:016x}", scenario.calibration.hash());
   const std::string network(to_string(scenario.network));
+  const Settings settings = settings_of(scenario);
+  std::vector<std::string> notes = {settings_note(settings),
+                                    fmt::format("network {}, calibration {} ({}), iterations {}",
+                                                network, calibration, hash, scenario.iterations)};
+  if (!scenario.plan && !size_note(scenario.traffic).empty()) {
+    notes.push_back(size_note(scenario.traffic));
+  }
   return {.kind = ReportKind::kSimulated,
           .command = options.command,
-          .pattern = scenario.pattern,
+          .pattern = pattern,
           .system = scenario.system,
           .topology = scenario.topology.name(),
           .ranks = scenario.topology.rank_count(),
           .seed = scenario.seed,
           .warmup = scenario.warmup,
-          .notes = {fmt::format("network {}, calibration {} ({}), iterations {}", network,
-                                calibration, hash, scenario.iterations)},
+          .notes = std::move(notes),
           .conditions = {{"network", network},
                          {"calibration", calibration},
                          {"calibration_hash", hash}},
-          .settings = {}};
+          .settings = settings};
 }
 
 void print_calibration(const sim::Calibration& calibration) {
@@ -87,28 +99,28 @@ std::vector<RunResult> simulate_all(const SimOptions& options, const sim::Scenar
 
 void run_sim(const SimOptions& options) {
   Work work = resolve_work(options.work, options.pipelining ? options.work.slots : 1);
-  sim::Scenario scenario = make_scenario(options, std::move(work.topology));
+  const sim::Scenario scenario = make_scenario(options, work);
   if (options.print_calibration) {
     print_calibration(scenario.calibration);
     return;
   }
-  scenario.pattern = work.pattern;
-  scenario.plan = std::move(work.plan);
   require_one_size(options.output.trace_file, work.sizes);
   sim::require_runnable(scenario, work.sizes);
-  require_different_files(files_of(options.output),
-                          {preset_or_file("--topology", options.work.pattern.topology),
-                           preset_or_file("--calibration", options.model.calibration),
-                           {"--plan", options.work.plan_file}});
+  std::vector<NamedFile> inputs = input_files(options.work.pattern);
+  inputs.push_back(preset_or_file("--calibration", options.model.calibration));
+  inputs.push_back({"--plan", options.work.plan_file});
+  require_different_files(files_of(options.output), inputs);
   Outputs outputs = open_outputs(options.output);
-  const ReportHead head = make_head(options, scenario);
+  const ReportHead head = make_head(options, work.pattern, scenario);
   const std::vector<RunResult> results = simulate_all(options, scenario, work.sizes, outputs);
   if (outputs.csv) {
     write_csv(outputs.csv->stream(), head, results);
     outputs.csv->commit();
   }
   if (outputs.json) {
-    write_json(outputs.json->stream(), head, {{"iterations", scenario.iterations}}, results);
+    write_json(outputs.json->stream(), head,
+               {{"iterations", scenario.iterations}, {"options", settings_json(head.settings)}},
+               results);
     outputs.json->commit();
   }
   if (outputs.trace) outputs.trace->commit();

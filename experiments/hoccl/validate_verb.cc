@@ -100,9 +100,7 @@ sim::Scenario scenario_of(const RecordedRun& run, const ModelOptions& options) {
   const hw::RunScenario& measured = run.scenario;
   sim::Scenario scenario{.topology = measured.topology,
                          .calibration = resolve_calibration(options, measured.topology),
-                         .pattern = measured.pattern,
-                         .source = measured.source,
-                         .target = measured.target,
+                         .traffic = measured.traffic,
                          .compile = measured.compile,
                          .plan = measured.plan,
                          .pipeline = measured.pipeline,
@@ -124,11 +122,11 @@ struct Files {
 };
 
 Files open_files(const ValidateOptions& options) {
-  require_different_files({{"--csv", options.csv_file}, {"--json", options.json_file}},
-                          {preset_or_file("--topology", options.work.pattern.topology),
-                           preset_or_file("--calibration", options.model.calibration),
-                           {"--plan", options.work.plan_file},
-                           {"--measured", options.measured_file}});
+  std::vector<NamedFile> inputs = input_files(options.work.pattern);
+  inputs.push_back(preset_or_file("--calibration", options.model.calibration));
+  inputs.push_back({"--plan", options.work.plan_file});
+  inputs.push_back({"--measured", options.measured_file});
+  require_different_files({{"--csv", options.csv_file}, {"--json", options.json_file}}, inputs);
   return {open_output("--csv", options.csv_file), open_output("--json", options.json_file)};
 }
 

@@ -37,15 +37,41 @@ Choices add_machine_options(CLI::App& app, PatternOptions& values,
 Choices add_pattern_options(CLI::App& app, PatternOptions& values) {
   Choices choices = add_machine_options(app, values, "h800-2x8, or the one a saved schedule names");
   OptionReader options(app);
-  choices.push_back(
-      options.text("--pattern", values.pattern, "sendrecv (one pair), sendrecv-ring or ppchain"));
-  choices.push_back(options.integer("--from", values.from, 0, kAny, "sendrecv: source rank"));
-  choices.push_back(options.integer("--to", values.to, 0, kAny, "sendrecv: target rank"));
-  choices.push_back(
-      options.integer("--rails", values.rails, 1, kAny, "NIC pairs that carry one message"));
-  choices.push_back(options.size("--chunk", values.chunk, "unit of pipelining"));
-  choices.push_back(options.text("--forwarding", values.forwarding,
-                                 "symmetric: the paper's pairing, NIC of GPU x xor 1"));
+  const Choices own = {
+      options.text("--pattern", values.pattern,
+                   "sendrecv (one pair), sendrecv-ring, allgather, alltoall, alltoallv, broadcast, "
+                   "gather, scatter, ppchain, or a file: a traffic matrix (.csv) or flows (.json)"),
+      options.text("--group", values.group,
+                   "ranks that take part, as 0,8,16; ranks in other options then count among them"),
+      options.integer("--from", values.from, 0, kAny, "sendrecv: source rank"),
+      options.integer("--to", values.to, 0, kAny, "sendrecv: target rank"),
+      options.integer("--root", values.root, 0, kAny, "broadcast, gather, scatter: root rank"),
+      options.flag("--in-place", values.in_place,
+                   "collectives: a rank's own share lies where it belongs"),
+      options.text("--self-copy", values.self_copy,
+                   "how a rank's own share gets there: peer (over a peer's copy engine) or none "
+                   "(as --in-place)"),
+      options.text("--matrix", values.matrix,
+                   "alltoallv: uniform, random, zipf, zipf-source, sparse, moe or a file (.csv)"),
+      options.text("--algorithm", values.algorithm,
+                   "flows to several ranks: multicast (one copy per node), ring or p2p"),
+      options.integer("--nics", values.nics, 1, kAny, "ring: NICs per node that it crosses"),
+      options.integer("--nodes-per-stage-in", values.nodes_per_stage_in, 1,
+                      1 + static_cast<int>(engine::kMaxBranches),
+                      "multicast: nodes that one staged copy serves"),
+      options
+          .text("--forwarding", values.forwarding,
+                "which NICs carry a message: symmetric (the paper's pairing, NIC of GPU x xor 1) "
+                "or balanced (spread over the rails)")
+          ->default_str("symmetric for sendrecv, sendrecv-ring and ppchain, else balanced"),
+      options.integer("--rails", values.rails, 1, kAny,
+                      "NIC pairs that carry one message; default: symmetric 1, balanced all"),
+      options.text("--order", values.order, "of the NICs' work: critical, bvn, rotation or local"),
+      options.percent("--quantise", values.quantise,
+                      "critical, bvn: fewer stages for a total at most so much longer"),
+      options.size("--chunk", values.chunk, "unit of pipelining"),
+  };
+  choices.insert(choices.end(), own.begin(), own.end());
   return choices;
 }
 
@@ -65,6 +91,9 @@ Choices add_pipeline_options(CLI::App& app, WorkOptions& values) {
                       "copies ahead of each copy engine"),
       options.integer("--batch", pipeline.batch, 0, kMaxInFlight,
                       "copies handed over at once; 0: what is ready, 1: the paper's reading"),
+      options.flag("--barrier", pipeline.barrier, "a stage begins when the one before has ended"),
+      options.on_off("--overlap", pipeline.overlap,
+                     "off: NIC and NVLink phases take turns, as the paper's figures suggest"),
       options.time("--timeout", pipeline.timeout,
                    "an operation without progress for so long fails"),
   };
@@ -96,13 +125,13 @@ void add_model_options(CLI::App& app, ModelOptions& values) {
   options.integer("--jobs", values.jobs, 1, kMaxJobs, "sizes simulated at a time");
 }
 
-CLI::Option* add_seed_option(CLI::App& app, std::uint64_t& seed, const std::string& help) {
-  return OptionReader(app).integer<std::uint64_t>("--seed", seed, 0,
+CLI::Option* add_seed_option(CLI::App& app, PatternOptions& values, const std::string& help) {
+  return OptionReader(app).integer<std::uint64_t>("--seed", values.seed, 0,
                                                   std::numeric_limits<std::uint64_t>::max(), help);
 }
 
 /// Returns all of them.
-Choices add_measure_options(CLI::App& app, MeasureOptions& values) {
+Choices add_measure_options(CLI::App& app, MeasureOptions& values, PatternOptions& pattern) {
   OptionReader options(app);
   return {
       options.text("--copy", values.copy, "what copies: host (threads with memcpy)"),
@@ -111,7 +140,7 @@ Choices add_measure_options(CLI::App& app, MeasureOptions& values) {
       options.rate("--link-rate", values.link_rate,
                    "loopback: of each NIC; default: as fast as it is copied"),
       options.time("--link-delay", values.link_delay, "loopback: from the last byte to arrival"),
-      add_seed_option(app, values.seed, "of the bytes that --check sends"),
+      add_seed_option(app, pattern, "of alltoallv's matrix and of the bytes that --check sends"),
       options.integer("--warmup", values.warmup, 0, kMaxRepetitions,
                       "operations first; the very first one exports and imports buffers"),
       options.integer("--iterations", values.iterations, 1, kMaxRepetitions,
@@ -136,12 +165,16 @@ void add_table_files(CLI::App& app, OutputOptions& values) {
 void add_plan_options(CLI::App& app, PlanOptions& values) {
   Choices choices = add_pattern_options(app, values.pattern);
   OptionReader options(app);
+  choices.push_back(add_seed_option(app, values.pattern, "of alltoallv's matrix"));
   choices.push_back(options.size("-b,--begin", values.size, "message size"));
   choices.push_back(options.file("--json", values.json_file, "save the schedule"));
   exclude(options.file("--load", values.load_file,
                        "verify and show a saved schedule; of the others only --topology may be "
                        "given"),
           choices);
+#ifdef HOCCL_WITH_SIM
+  options.on_off("--predict", values.predict, "simulate it once, for the time it would take");
+#endif
 }
 
 void add_sim_options(CLI::App& app, SimOptions& values) {
@@ -151,8 +184,8 @@ void add_sim_options(CLI::App& app, SimOptions& values) {
   options.on_off("--pipelining", values.pipelining,
                  "off: the next chunk is posted when the previous one is complete end to end");
   add_model_options(app, values.model);
-  add_seed_option(app, values.seed,
-                  "recorded with the results; the simulator draws no random numbers yet");
+  add_seed_option(app, values.work.pattern,
+                  "of alltoallv's matrix; the simulator itself draws no random numbers");
   options.integer("--warmup", values.warmup, 0, kMaxRepetitions,
                   "iterations first; the very first one exports and imports buffers");
   options.integer("--iterations", values.iterations, 1, kMaxRepetitions,
@@ -164,13 +197,15 @@ void add_sim_options(CLI::App& app, SimOptions& values) {
 
 void add_run_options(CLI::App& app, RunOptions& values) {
   add_work_options(app, values.work);
-  add_measure_options(app, values.measure);
+  add_measure_options(app, values.measure, values.work.pattern);
   add_table_files(app, values.output);
 }
 
 void add_validate_options(CLI::App& app, ValidateOptions& values) {
   Choices measuring = add_work_options(app, values.work);
-  for (CLI::Option* option : add_measure_options(app, values.measure)) measuring.push_back(option);
+  for (CLI::Option* option : add_measure_options(app, values.measure, values.work.pattern)) {
+    measuring.push_back(option);
+  }
   OptionReader options(app);
   exclude(options.file("--measured", values.measured_file,
                        "compare with what `hoccl run --json FILE` recorded, here or elsewhere; of "

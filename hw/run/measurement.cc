@@ -63,15 +63,14 @@ Measurement::Measurement(HwFabric& fabric, const RunScenario& scenario, Bytes la
       proxy_(fabric, scenario.pipeline),
       communicator_(fabric.port(fabric.rank()), kCommunicator, scenario.compile),
       buffers_(fabric, pattern_of(scenario, largest).flows) {
-  if (scenario.plan) plan_ = std::make_shared<const engine::Plan>(*scenario.plan);
+  if (scenario.plan) saved_ = std::make_shared<const engine::Plan>(*scenario.plan);
 }
 
 Measurement::~Measurement() = default;
 
 RunResult Measurement::measure(Bytes size, std::vector<engine::TraceEvent>* trace) {
   pattern_ = pattern_of(scenario_, size);
-  requests_ =
-      engine::requests_of(pattern_.flows, fabric_.rank(), buffers_.send(), buffers_.receive());
+  choose_call(size);
   RunResult result;
   result.size = size;
   meet();
@@ -82,6 +81,7 @@ RunResult Measurement::measure(Bytes size, std::vector<engine::TraceEvent>* trac
   check_link_bound(result);
   if (scenario_.check) check_bytes();
   if (scenario_.legs || trace != nullptr) result.legs = trace_legs(trace);
+  result.message = pattern_.message_size;
   result.algbw = engine::algbw(pattern_, result.time);
   result.busbw = engine::busbw(pattern_, result.time);
   return result;
@@ -106,12 +106,49 @@ std::string Measurement::first_failure() const {
   return {};
 }
 
+void Measurement::choose_call(Bytes size) {
+  const engine::Traffic& traffic = scenario_.traffic;
+  const engine::Topology& topology = scenario_.topology;
+  plan_.reset();
+  collective_.reset();
+  requests_.clear();
+  if (saved_ != nullptr || traffic.flows != nullptr) {
+    const std::vector<engine::Rank> ranks = engine::ranks_of(pattern_.flows, topology.rank_count());
+    if (!std::ranges::binary_search(ranks, fabric_.rank())) return;
+    plan_members_ = std::make_shared<const std::vector<engine::Rank>>(ranks);
+    plan_ = saved_ != nullptr
+                ? saved_
+                : std::make_shared<const engine::Plan>(engine::compile_for_node(
+                      pattern_, topology, scenario_.compile, topology.node_of(fabric_.rank())));
+    return;
+  }
+  if (engine::is_send_recv(traffic.request.name)) {
+    requests_ =
+        engine::requests_of(pattern_.flows, fabric_.rank(), buffers_.send(), buffers_.receive());
+    return;
+  }
+  const std::vector<engine::Rank> members = engine::members_of(traffic, topology.rank_count());
+  if (!std::ranges::binary_search(members, fabric_.rank())) return;
+  collective_ = engine::CollectiveRequest{.pattern = traffic.request,
+                                          .send_buffer = buffers_.send(),
+                                          .receive_buffer = buffers_.receive()};
+  collective_->pattern.size = size;
+  const auto matrix = engine::matrix_of(traffic, size, topology.rank_count());
+  if (matrix != nullptr) collective_->row = engine::row_of(*matrix, traffic, fabric_.rank());
+}
+
+std::shared_ptr<engine::Work> Measurement::call() {
+  if (plan_ != nullptr) {
+    return communicator_.run(plan_, buffers_.send(), buffers_.receive(), kStream, plan_members_);
+  }
+  if (collective_) return communicator_.collective(*collective_, kStream);
+  return communicator_.enqueue(requests_, kStream);
+}
+
 void Measurement::enqueue() {
-  if (requests_.empty()) return;
+  if (plan_ == nullptr && !collective_ && requests_.empty()) return;
   const Seconds begin = caller_cpu_time();
-  works_.push_back(plan_ == nullptr
-                       ? communicator_.enqueue(requests_, kStream)
-                       : communicator_.run(plan_, buffers_.send(), buffers_.receive(), kStream));
+  works_.push_back(call());
   launch_time_ += caller_cpu_time() - begin;
   // What waits behind a failed operation would only fail one timeout after the other.
   fabric_.enqueue_callback(kStream, [this, work = works_.back()] {
@@ -131,7 +168,7 @@ int Measurement::choose_iterations(Seconds warmup_time) {
   if (scenario_.iterations) return *scenario_.iterations;
   if (scenario_.warmup == 0) return kMaxIterations;
   Seconds longest{0.0};
-  for (const auto& time : exchange(fabric_.bootstrap(), std::vector{warmup_time})) {
+  for (const auto& time : hw::exchange(fabric_.bootstrap(), std::vector{warmup_time})) {
     longest = std::max(longest, time.front());
   }
   const double fitting = kTimePerSize / (longest / scenario_.warmup) / scenario_.rounds;
@@ -156,13 +193,13 @@ void Measurement::measure_rounds(RunResult& result, int iterations) {
       (after.launch - before.launch) / (scenario_.rounds * iterations),
       is_source ? (after.submit - before.submit) / (scenario_.rounds * iterations) : Seconds(0.0),
       (after.proxy - before.proxy) / (scenario_.rounds * iterations)};
-  for (const auto& rank : exchange(fabric_.bootstrap(), std::vector{own})) {
+  for (const auto& rank : hw::exchange(fabric_.bootstrap(), std::vector{own})) {
     result.launch = std::max(result.launch, rank.front().launch);
     result.submit = std::max(result.submit, rank.front().submit);
     result.proxy = std::max(result.proxy, rank.front().proxy);
   }
   // A round is over when its last rank is.
-  for (const auto& rank : exchange(fabric_.bootstrap(), rounds)) {
+  for (const auto& rank : hw::exchange(fabric_.bootstrap(), rounds)) {
     for (std::size_t i = 0; i < rounds.size(); ++i) rounds[i] = std::max(rounds[i], rank[i]);
   }
   result.time = median(rounds);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -48,8 +49,11 @@ class Measurement {
 
   /// Barrier; throws instead when an operation has ended badly here.
   void meet(const std::string& failure = {});
+  /// What this rank calls for `pattern_`.
+  void choose_call(engine::Bytes size);
   /// One operation of this rank, if it has a part in it.
   void enqueue();
+  std::shared_ptr<engine::Work> call();
   /// Seconds of `count` back-to-back operations.
   engine::Seconds run(int count);
   /// Of a warm-up that took this rank `warmup_time`.
@@ -65,8 +69,12 @@ class Measurement {
   ProxyThread proxy_;
   engine::Communicator communicator_;
   RankBuffers buffers_;
-  std::shared_ptr<const engine::Plan> plan_;  ///< null: the pattern's flows as sends and receives
-  engine::Pattern pattern_;                   ///< of the size that is being measured
+  engine::Pattern pattern_;                    ///< of the size that is being measured
+  std::shared_ptr<const engine::Plan> saved_;  ///< null: none
+  /// What this rank calls at this size: the first of these that is there, or nothing.
+  std::shared_ptr<const engine::Plan> plan_;
+  engine::MemberList plan_members_;
+  std::optional<engine::CollectiveRequest> collective_;
   std::vector<engine::SendRecvRequest> requests_;
   std::vector<std::shared_ptr<engine::Work>> works_;
   engine::Seconds launch_time_{0.0};

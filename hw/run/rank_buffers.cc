@@ -58,7 +58,7 @@ std::string RankBuffers::wrong(std::span<const Flow> flows, std::uint64_t seed,
         fabric_.rank(), offset.count(), static_cast<int>(expected), whose, static_cast<int>(found));
   };
   for (const Flow& flow : flows) {
-    if (flow.target != fabric_.rank() || flow.size == Bytes(0)) continue;
+    if (!engine::is_for(flow, fabric_.rank()) || flow.size == Bytes(0)) continue;
     const ByteMessage message(seed, flow.source, operation);
     const auto bytes = fabric_.bytes({receive_.buffer, flow.target_offset, flow.size});
     const auto difference =

@@ -1,7 +1,7 @@
 #include "hw/run/scenario.h"
 
 #include "engine/rank_share.h"
-#include "engine/schedule/verifier.h"
+#include "engine/runnable.h"
 
 namespace hoccl::hw {
 
@@ -9,11 +9,7 @@ using engine::Bytes;
 
 engine::Pattern pattern_of(const RunScenario& scenario, Bytes size) {
   if (!scenario.plan) {
-    return engine::make_pattern({.name = scenario.pattern,
-                                 .source = scenario.source,
-                                 .target = scenario.target,
-                                 .size = size},
-                                scenario.topology.rank_count());
+    return engine::pattern_of(scenario.traffic, size, scenario.topology.rank_count());
   }
   engine::Pattern pattern;
   pattern.name = scenario.plan->pattern;
@@ -26,12 +22,10 @@ engine::Pattern pattern_of(const RunScenario& scenario, Bytes size) {
 void require_runnable(const RunScenario& scenario, const std::vector<Bytes>& sizes) {
   if (scenario.plan) return;  // verified when it was loaded
   for (const Bytes size : sizes) {
-    const engine::Pattern pattern = pattern_of(scenario, size);
-    const engine::Plan plan = engine::compile(pattern, scenario.topology, scenario.compile);
-    engine::verify(plan, &pattern, scenario.topology,
-                   {.slot_size = plan.chunk_size,
-                    .send_slots = scenario.hardware.slots,
-                    .receive_slots = scenario.hardware.slots});
+    engine::require_runnable(scenario.traffic, size, scenario.topology, scenario.compile,
+                             {.slot_size = scenario.compile.chunk_size,
+                              .send_slots = scenario.hardware.slots,
+                              .receive_slots = scenario.hardware.slots});
   }
 }
 
@@ -40,8 +34,7 @@ Bytes memory_of_all_ranks(const RunScenario& scenario, Bytes largest) {
   const int ranks = scenario.topology.rank_count();
   // A pool of send slots and one of receive slots for the place of each rank.
   Bytes total = scenario.hardware.slot_size * (2LL * scenario.hardware.slots * ranks);
-  for (int rank = 0; rank < ranks; ++rank) {
-    const engine::BufferSizes sizes = engine::buffer_sizes(pattern.flows, engine::Rank(rank));
+  for (const engine::BufferSizes& sizes : engine::buffer_sizes_by_rank(pattern.flows, ranks)) {
     total += sizes.send + sizes.receive;
   }
   return total;

@@ -1,17 +1,15 @@
 #pragma once
 
 #include <optional>
-#include <string>
 #include <vector>
 
-#include "engine/base/ids.h"
 #include "engine/base/units.h"
-#include "engine/pattern/flow.h"
 #include "engine/pattern/pattern.h"
 #include "engine/pipeline/options.h"
 #include "engine/schedule/compile.h"
 #include "engine/schedule/plan.h"
 #include "engine/topology/topology.h"
+#include "engine/traffic.h"
 #include "hw/fabric/hw_options.h"
 
 namespace hoccl::hw {
@@ -20,11 +18,9 @@ namespace hoccl::hw {
 struct RunScenario {
   engine::Topology topology;
 
-  std::string pattern = "sendrecv";
-  engine::Rank source{0};
-  engine::Rank target{1};
+  engine::Traffic traffic = {};
   engine::CompileOptions compile = {};
-  /// Executed instead of what the pattern compiles to; fixes pattern and size.
+  /// Executed instead of what the traffic compiles to; fixes pattern and size.
   std::optional<engine::Plan> plan = {};
 
   engine::PipelineOptions pipeline = {};

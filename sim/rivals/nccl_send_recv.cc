@@ -121,6 +121,11 @@ std::shared_ptr<engine::Work> NcclSendRecv::enqueue(std::span<const SendRecvRequ
   return launch;
 }
 
+std::shared_ptr<engine::Work> NcclSendRecv::enqueue(const engine::CollectiveRequest& request,
+                                                    engine::StreamId) {
+  HOCCL_CHECK(false, "rank {}: collective {} is not modelled", rank_, request.pattern.name);
+}
+
 void NcclSendRecv::enqueue_on_stream(std::uint64_t launch) {
   launches_[launch - first_launch_]->stream.enqueue_external(
       Callback::to<&NcclSendRecv::stream_arrived>(*this, launch));

@@ -60,6 +60,9 @@ class NcclSendRecv : public engine::CollectiveSystem {
 
   std::shared_ptr<engine::Work> enqueue(std::span<const engine::SendRecvRequest> group,
                                         engine::StreamId stream) override;
+  /// None are modelled yet: require_runnable refuses them before anything starts.
+  std::shared_ptr<engine::Work> enqueue(const engine::CollectiveRequest& request,
+                                        engine::StreamId stream) override;
 
  private:
   struct Launch;

@@ -18,22 +18,25 @@ class HocclSystem : public System {
  public:
   HocclSystem(const Scenario& scenario, SimFabric& fabric) : fabric_(fabric) {
     std::vector<engine::Proxy*> proxies;
-    for (int number = 0; number < fabric.topology().rank_count(); ++number) {
+    const int ranks = fabric.topology().rank_count();
+    // All ranks are in this process, so the plan of a node is compiled once for all of them.
+    const auto caches = std::make_shared<engine::PlanCaches>(fabric.topology(), ranks);
+    for (int number = 0; number < ranks; ++number) {
       engine::Port& port = fabric.port(Rank(number));
       proxies_.push_back(std::make_unique<engine::Proxy>(port, scenario.pipeline));
       proxies.push_back(proxies_.back().get());
       communicators_.push_back(
-          std::make_unique<engine::Communicator>(port, kCommunicator, scenario.compile));
+          std::make_unique<engine::Communicator>(port, kCommunicator, scenario.compile, caches));
     }
     fabric.run(proxies);  // nothing is submitted yet: only lets the proxies be woken from now on
   }
 
   engine::CollectiveSystem& rank(Rank rank) override { return *communicators_[rank.index()]; }
 
-  std::shared_ptr<engine::Work> run(Rank rank, std::shared_ptr<const engine::Plan> plan,
-                                    engine::Region send, engine::Region receive,
+  std::shared_ptr<engine::Work> run(Rank rank, const PlanCall& call,
                                     engine::StreamId stream) override {
-    return communicators_[rank.index()]->run(std::move(plan), send, receive, stream);
+    return communicators_[rank.index()]->run(call.plan, call.send, call.receive, stream,
+                                             call.members);
   }
 
   [[nodiscard]] Seconds launch_time(Rank rank) const override { return fabric_.launch_time(rank); }

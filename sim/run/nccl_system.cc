@@ -24,8 +24,7 @@ class NcclSystem : public System {
 
   engine::CollectiveSystem& rank(Rank rank) override { return *ranks_[rank.index()]; }
 
-  std::shared_ptr<engine::Work> run(Rank rank, std::shared_ptr<const engine::Plan>, engine::Region,
-                                    engine::Region, engine::StreamId) override {
+  std::shared_ptr<engine::Work> run(Rank rank, const PlanCall&, engine::StreamId) override {
     HOCCL_CHECK(false, "rank {}: NCCL executes no plans", rank);
   }
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/config_error.h"
-#include "engine/schedule/verifier.h"
+#include "engine/runnable.h"
 #include "sim/rivals/nccl_send_recv.h"
 #include "sim/run/simulate.h"
 #include "sim/run/workload.h"
@@ -26,12 +26,26 @@ void switch_pipelining_off(Scenario& scenario) {
 namespace {
 
 void require_hoccl(const Scenario& scenario, Bytes size) {
-  const engine::Pattern pattern = pattern_of(scenario, size);
-  const engine::Plan plan = engine::compile(pattern, scenario.topology, scenario.compile);
-  engine::verify(plan, &pattern, scenario.topology,
-                 {.slot_size = plan.chunk_size,
-                  .send_slots = scenario.slots,
-                  .receive_slots = scenario.slots});
+  engine::require_runnable(scenario.traffic, size, scenario.topology, scenario.compile,
+                           {.slot_size = scenario.compile.chunk_size,
+                            .send_slots = scenario.slots,
+                            .receive_slots = scenario.slots});
+}
+
+void require_nccl(const Scenario& scenario) {
+  parse_nccl_channels(scenario.system);
+  require_nccl_topology(scenario.topology);
+  if (scenario.plan) {
+    throw ConfigError(
+        fmt::format("system = '{}': expected hoccl with a saved plan", scenario.system));
+  }
+  const engine::Traffic& traffic = scenario.traffic;
+  if (traffic.flows != nullptr || !engine::is_send_recv(traffic.request.name)) {
+    throw ConfigError(
+        fmt::format("system = '{}': expected hoccl with pattern {}; of NCCL only sendrecv, "
+                    "sendrecv-ring and ppchain are modelled",
+                    scenario.system, traffic.flows ? traffic.flows->name : traffic.request.name));
+  }
 }
 
 }  // namespace
@@ -41,14 +55,7 @@ void require_runnable(const Scenario& scenario, std::span<const Bytes> sizes) {
   if (!nccl && scenario.system != "hoccl") {
     throw ConfigError(fmt::format("system = '{}': expected hoccl or nccl:<k>sm", scenario.system));
   }
-  if (nccl) {
-    parse_nccl_channels(scenario.system);
-    require_nccl_topology(scenario.topology);
-    if (scenario.plan) {
-      throw ConfigError(
-          fmt::format("system = '{}': expected hoccl with a saved plan", scenario.system));
-    }
-  }
+  if (nccl) require_nccl(scenario);
   if (scenario.plan) return;  // verified when it was loaded
   for (const Bytes size : sizes) {
     if (nccl) {

@@ -4,12 +4,12 @@
 #include <optional>
 #include <string>
 
-#include "engine/base/ids.h"
 #include "engine/base/units.h"
 #include "engine/pipeline/options.h"
 #include "engine/schedule/compile.h"
 #include "engine/schedule/plan.h"
 #include "engine/topology/topology.h"
+#include "engine/traffic.h"
 #include "sim/calibration/calibration.h"
 #include "sim/machine/network.h"
 
@@ -21,11 +21,9 @@ struct Scenario {
   Calibration calibration;
   std::string system = "hoccl";  ///< or "nccl:<k>sm"
 
-  std::string pattern = "sendrecv";
-  engine::Rank source{0};
-  engine::Rank target{1};
+  engine::Traffic traffic = {};
   engine::CompileOptions compile = {};
-  /// Executed instead of what the pattern compiles to; fixes pattern and size.
+  /// Executed instead of what the traffic compiles to; fixes pattern and size.
   std::optional<engine::Plan> plan = {};
 
   engine::PipelineOptions pipeline = {};

@@ -9,6 +9,7 @@
 #include "engine/base/check.h"
 #include "engine/pattern/metrics.h"
 #include "sim/fabric/sim_fabric.h"
+#include "sim/rivals/nccl_send_recv.h"
 #include "sim/run/bound_check.h"
 #include "sim/run/fork_pool.h"
 #include "sim/run/system.h"
@@ -157,21 +158,23 @@ class Experiment {
 };
 
 void add_rates(const Scenario& scenario, RunResult& result) {
-  // A saved plan of a pattern we do not know still has a size.
-  engine::Pattern pattern;
-  pattern.message_size = result.size;
-  if (!scenario.plan) pattern = pattern_of(scenario, result.size);
+  const engine::Pattern pattern = pattern_of(scenario, result.size);
+  result.message = pattern.message_size;
   result.algbw = engine::algbw(pattern, result.time);
   result.busbw = engine::busbw(pattern, result.time);
 
   const engine::Bound nominal =
-      bound_of(scenario, result.size, engine::nominal_rates(scenario.topology));
+      bound_of(scenario, pattern, engine::nominal_rates(scenario.topology));
   const engine::Bound calibrated =
-      bound_of(scenario, result.size, scenario.calibration.rates(scenario.topology));
+      bound_of(scenario, pattern, scenario.calibration.rates(scenario.topology));
   check_bound("nominal", nominal, result.size, result.time);
   check_bound("calibrated", calibrated, result.size, result.time);
   result.bound = nominal.time;
   result.calibrated_bound = calibrated.time;
+  if (scenario.plan || is_nccl_system(scenario.system)) return;
+  result.balanced_bound = engine::balanced_rail_bound(pattern, scenario.topology,
+                                                      scenario.calibration.rates(scenario.topology))
+                              .time;
 }
 
 }  // namespace

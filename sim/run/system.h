@@ -5,11 +5,20 @@
 #include <span>
 
 #include "engine/collective_system.h"
+#include "engine/communicator.h"
 #include "engine/schedule/plan.h"
 #include "sim/fabric/sim_fabric.h"
 #include "sim/run/scenario.h"
 
 namespace hoccl::sim {
+
+/// One rank's share of a plan.
+struct PlanCall {
+  std::shared_ptr<const engine::Plan> plan;
+  engine::Region send;
+  engine::Region receive;
+  engine::MemberList members;
+};
 
 /// A system under study with all its ranks, on one simulated machine.
 class System {
@@ -18,10 +27,8 @@ class System {
 
   /// What the rank's application calls.
   virtual engine::CollectiveSystem& rank(engine::Rank rank) = 0;
-  /// The rank's part of a saved plan; only HOCCL executes plans.
-  virtual std::shared_ptr<engine::Work> run(engine::Rank rank,
-                                            std::shared_ptr<const engine::Plan> plan,
-                                            engine::Region send, engine::Region receive,
+  /// The rank's part of a plan; only HOCCL executes plans.
+  virtual std::shared_ptr<engine::Work> run(engine::Rank rank, const PlanCall& call,
                                             engine::StreamId stream) = 0;
 
   // CPU time since the start, by rank; see RunResult for what each counts.

@@ -1,6 +1,6 @@
 #include "sim/run/workload.h"
 
-#include <algorithm>
+#include <map>
 
 #include "engine/rank_share.h"
 #include "sim/rivals/nccl_send_recv.h"
@@ -12,47 +12,85 @@ using engine::Flow;
 using engine::Rank;
 using engine::Region;
 
-engine::Pattern pattern_of(const Scenario& scenario, Bytes size) {
-  return engine::make_pattern({.name = scenario.pattern,
-                               .source = scenario.source,
-                               .target = scenario.target,
-                               .size = size},
-                              scenario.topology.rank_count());
+namespace {
+
+/// What CompileOptions::rails means by 0.
+int rails_of(const engine::CompileOptions& options) {
+  const bool one = options.rails == 0 && options.forwarding == engine::Forwarding::kSymmetric;
+  return one ? 1 : options.rails;
 }
 
-engine::Bound bound_of(const Scenario& scenario, Bytes size, const engine::Rates& rates) {
+}  // namespace
+
+engine::Pattern pattern_of(const Scenario& scenario, Bytes size) {
+  if (!scenario.plan) {
+    return engine::pattern_of(scenario.traffic, size, scenario.topology.rank_count());
+  }
+  // A saved plan of a pattern that we do not know still has a size.
+  engine::Pattern pattern;
+  pattern.name = scenario.plan->pattern;
+  pattern.rank_count = scenario.plan->rank_count;
+  pattern.message_size = scenario.plan->message_size;
+  pattern.flows = engine::flows_of(*scenario.plan);
+  return pattern;
+}
+
+engine::Bound bound_of(const Scenario& scenario, const engine::Pattern& pattern,
+                       const engine::Rates& rates) {
   if (scenario.plan) return engine::plan_bound(*scenario.plan, scenario.topology, rates);
-  const engine::Pattern pattern = pattern_of(scenario, size);
   if (is_nccl_system(scenario.system)) {
     return engine::bound_for_kernel_copies(pattern, scenario.topology, rates);
   }
-  return engine::pattern_bound(pattern, scenario.topology, rates, scenario.compile.rails);
+  return engine::pattern_bound(pattern, scenario.topology, rates, rails_of(scenario.compile));
 }
 
 Workload::Workload(const Scenario& scenario, Bytes size, SimFabric& fabric)
     : buffers_(static_cast<std::size_t>(scenario.topology.rank_count())) {
-  if (scenario.plan) {
-    plan_ = std::make_shared<const engine::Plan>(*scenario.plan);
-    flows_ = engine::flows_of(*plan_);
+  const engine::Traffic& traffic = scenario.traffic;
+  const int rank_count = scenario.topology.rank_count();
+  const engine::Pattern pattern = pattern_of(scenario, size);
+  if (scenario.plan || traffic.flows != nullptr) {
+    use_plans(scenario, pattern);
+  } else if (engine::is_send_recv(traffic.request.name)) {
+    flows_ = pattern.flows;
   } else {
-    flows_ = pattern_of(scenario, size).flows;
+    collective_ = engine::CollectiveRequest{.pattern = traffic.request};
+    collective_->pattern.size = size;
+    matrix_ = engine::matrix_of(traffic, size, rank_count);
+    traffic_ = traffic;
+    ranks_ = engine::members_of(traffic, rank_count);
   }
-  for (const Flow& flow : flows_) {
-    ranks_.push_back(flow.source);
-    ranks_.push_back(flow.target);
-  }
-  std::ranges::sort(ranks_);
-  const auto repeated = std::ranges::unique(ranks_);
-  ranks_.erase(repeated.begin(), repeated.end());
-  allocate(fabric);
+  // Every rank of a collective calls it, of other patterns those with something to move.
+  if (!collective_) ranks_ = engine::ranks_of(pattern.flows, rank_count);
+  members_ = std::make_shared<const std::vector<Rank>>(ranks_);
+  allocate(fabric, pattern.flows);
 }
 
-void Workload::allocate(SimFabric& fabric) {
+void Workload::use_plans(const Scenario& scenario, const engine::Pattern& pattern) {
+  const engine::Topology& topology = scenario.topology;
+  if (scenario.plan) {
+    const auto whole = std::make_shared<const engine::Plan>(*scenario.plan);
+    plans_.assign(static_cast<std::size_t>(topology.rank_count()), whole);
+    return;
+  }
+  std::map<engine::NodeId, std::shared_ptr<const engine::Plan>> of_node;
+  for (int number = 0; number < topology.rank_count(); ++number) {
+    const engine::NodeId node = topology.node_of(Rank(number));
+    auto& plan = of_node[node];
+    if (plan == nullptr) {
+      plan = std::make_shared<const engine::Plan>(
+          engine::compile_for_node(pattern, topology, scenario.compile, node));
+    }
+    plans_.push_back(plan);
+  }
+}
+
+void Workload::allocate(SimFabric& fabric, std::span<const Flow> flows) {
+  const auto sizes = engine::buffer_sizes_by_rank(flows, static_cast<int>(buffers_.size()));
   for (const Rank rank : ranks_) {
-    const engine::BufferSizes sizes = engine::buffer_sizes(flows_, rank);
     Buffers& buffers = buffers_[rank.index()];
-    buffers.send.size = sizes.send;
-    buffers.receive.size = sizes.receive;
+    buffers.send.size = sizes[rank.index()].send;
+    buffers.receive.size = sizes[rank.index()].receive;
     for (Region* region : {&buffers.send, &buffers.receive}) {
       if (region->size > Bytes(0)) region->buffer = fabric.allocate(rank, region->size);
     }
@@ -62,7 +100,17 @@ void Workload::allocate(SimFabric& fabric) {
 std::shared_ptr<engine::Work> Workload::enqueue(System& system, Rank rank,
                                                 engine::StreamId stream) {
   const Buffers& buffers = buffers_[rank.index()];
-  if (plan_ != nullptr) return system.run(rank, plan_, buffers.send, buffers.receive, stream);
+  if (!plans_.empty()) {
+    return system.run(rank, {plans_[rank.index()], buffers.send, buffers.receive, members_},
+                      stream);
+  }
+  if (collective_) {
+    engine::CollectiveRequest request = *collective_;
+    request.send_buffer = buffers.send;
+    request.receive_buffer = buffers.receive;
+    if (matrix_ != nullptr) request.row = engine::row_of(*matrix_, traffic_, rank);
+    return system.rank(rank).enqueue(request, stream);
+  }
   return system.rank(rank).enqueue(engine::requests_of(flows_, rank, buffers.send, buffers.receive),
                                    stream);
 }

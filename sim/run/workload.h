@@ -1,10 +1,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "engine/base/units.h"
 #include "engine/collective_system.h"
+#include "engine/communicator.h"
 #include "engine/pattern/pattern.h"
 #include "engine/schedule/bounds.h"
 #include "engine/schedule/plan.h"
@@ -31,18 +34,25 @@ class Workload {
     engine::Region send;
     engine::Region receive;
   };
-  void allocate(SimFabric& fabric);
+  void allocate(SimFabric& fabric, std::span<const engine::Flow> flows);
+  void use_plans(const Scenario& scenario, const engine::Pattern& pattern);
 
-  std::shared_ptr<const engine::Plan> plan_;  ///< null: the pattern's flows as sends and receives
-  std::vector<engine::Flow> flows_;
-  std::vector<Buffers> buffers_;  ///< by rank
+  // What is called is the first of these that is there.
+  std::vector<std::shared_ptr<const engine::Plan>> plans_;  ///< by rank
+  std::optional<engine::CollectiveRequest> collective_;     ///< without buffers and counts
+  std::vector<engine::Flow> flows_;                         ///< as sends and receives
+  std::vector<Buffers> buffers_;                            ///< by rank
   std::vector<engine::Rank> ranks_;
+  engine::MemberList members_;
+  engine::Traffic traffic_;
+  std::shared_ptr<const engine::TrafficMatrix> matrix_;  ///< alltoallv
 };
 
-/// The pattern of the scenario at one size. Throws ConfigError.
+/// The pattern of the scenario at one size; of a saved plan, what it moves. Throws ConfigError.
 engine::Pattern pattern_of(const Scenario& scenario, engine::Bytes size);
 
 /// Lower bound on the time of any run of this scenario, at these rates.
-engine::Bound bound_of(const Scenario& scenario, engine::Bytes size, const engine::Rates& rates);
+engine::Bound bound_of(const Scenario& scenario, const engine::Pattern& pattern,
+                       const engine::Rates& rates);
 
 }  // namespace hoccl::sim

@@ -71,7 +71,7 @@ void run_pairs(benchmark::State& state, bool dense) {
   const Bytes size = chunk * state.range(1);
   const engine::Topology topology =
       engine::resolve_topology(fmt::format("h800-{}x{}", gpus / kGpusPerNode, kGpusPerNode));
-  Scenario scenario{topology, calibration_for(topology), "hoccl", "sendrecv", {}, {}, {}, {}, {}};
+  Scenario scenario{.topology = topology, .calibration = calibration_for(topology)};
   scenario.plan = to_next_node(topology, size, chunk, dense);
   scenario.compile.chunk_size = chunk;
   scenario.warmup = 0;

@@ -50,7 +50,7 @@ CASES: list[tuple[str, list[str]]] = [
     ("sim --system nccl:8sm --topology h200-1x1", ["nccl", "h200-1x1", "expected one rank"]),
     ("sim --to 8 --rails 0", ["--rails", "'0'", "expected a whole number from 1"]),
     ("sim --to 8 --rails 8", ["rails", "8", "expected 1 to 7"]),
-    ("sim --forwarding own", ["forwarding", "own", "expected symmetric"]),
+    ("sim --forwarding own", ["forwarding", "own", "expected", "symmetric"]),
     ("sim --network tcp", ["--network", "tcp", "expected cm02 or fluid"]),
     ("sim --topology h800", ["topology", "h800", "expected", "h800-<nodes>x<gpus>"]),
     ("sim --topology h800-0x8", ["topology", "h800-0x8", "expected"]),

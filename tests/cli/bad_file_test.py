@@ -133,7 +133,7 @@ class BadFile(ProgramTest):
             "empty": "",
             "cut short": good[: len(good) // 2],
             "list": "[]",
-            "key twice": good.replace('"schema": 1,', '"schema": 1, "schema": 1,'),
+            "key twice": good.replace('"schema": 2,', '"schema": 2, "schema": 2,'),
             "trailing": good + "}",
         }.items():
             with self.subTest(name):

@@ -65,5 +65,52 @@ TEST(RankShare, APlanHasAFlowPerTarget) {
   EXPECT_EQ(flows[1].target, Rank(6));
 }
 
+TEST(RankShare, AMulticastReachesAllItsTargets) {
+  const std::vector<Flow> flows = {{.source = Rank(2),
+                                    .target = Rank(0),
+                                    .source_offset = 1_B,
+                                    .target_offset = 10_B,
+                                    .size = 5_B,
+                                    .more_targets = {Rank(3)}}};
+  EXPECT_EQ(ranks_of(flows, 5), (std::vector{Rank(0), Rank(2), Rank(3)}));
+  const std::vector<BufferSizes> sizes = buffer_sizes_by_rank(flows, 5);
+  for (int number = 0; number < 5; ++number) {
+    const Rank rank(number);
+    EXPECT_EQ(is_for(flows[0], rank), rank == Rank(0) || rank == Rank(3)) << number;
+    EXPECT_EQ(sizes[rank.index()].send, buffer_sizes(flows, rank).send) << number;
+    EXPECT_EQ(sizes[rank.index()].receive, buffer_sizes(flows, rank).receive) << number;
+  }
+  EXPECT_EQ(sizes[2].send, 6_B);
+  EXPECT_EQ(sizes[3].receive, 15_B);
+  EXPECT_EQ(sizes[1].receive, 0_B);
+}
+
+TEST(RankShare, WhatIsPassedOnComesFromWhoHadItFirst) {
+  Plan plan;
+  plan.transfers = {{.id = FlowId(0),
+                     .source = Rank(0),
+                     .target = Rank(1),
+                     .source_offset = 1_B,
+                     .target_offset = 20_B,
+                     .size = 3_B,
+                     .send_nic = {},
+                     .receive_nic = {}},
+                    {.id = FlowId(1),
+                     .source = Rank(1),
+                     .target = Rank(2),
+                     .source_offset = 20_B,
+                     .target_offset = 30_B,
+                     .size = 3_B,
+                     .send_nic = {},
+                     .receive_nic = {},
+                     .after = FlowId(0)}};
+  const std::vector<Flow> flows = flows_of(plan);
+  ASSERT_EQ(flows.size(), 2U);
+  EXPECT_EQ(flows[1].source, Rank(0));
+  EXPECT_EQ(flows[1].source_offset, 1_B);
+  EXPECT_EQ(flows[1].target, Rank(2));
+  EXPECT_EQ(flows[1].target_offset, 30_B);
+}
+
 }  // namespace
 }  // namespace hoccl::engine

@@ -3,26 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
-#include <string>
-
-#include "engine/base/config_error.h"
 #include "engine/pattern/metrics.h"
 #include "engine/pattern/pattern.h"
+#include "tests/engine/pattern/delivery.h"
 
 namespace hoccl::engine {
 namespace {
 
 using namespace literals;
-
-std::string refusal(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "accepted";
-}
 
 TEST(SendRecv, IsOneFlowOfTheWholeMessage) {
   const Pattern pattern = send_recv(16, Rank(3), Rank(11), 5_MiB);
@@ -85,17 +73,6 @@ TEST(PpChain, RefusesOneRankAndSizesOutOfRange) {
               testing::HasSubstr("pattern ppchain: ranks = 1: expected 2"));
   EXPECT_THAT(refusal([] { pp_chain(4, Bytes(-1)); }),
               testing::HasSubstr("pattern ppchain: size = -1"));
-}
-
-TEST(MakePattern, BuildsByNameAndListsTheNamesOtherwise) {
-  EXPECT_EQ(make_pattern({"sendrecv", Rank(1), Rank(0), 7_B}, 4),
-            send_recv(4, Rank(1), Rank(0), 7_B));
-  EXPECT_EQ(make_pattern({"sendrecv-ring", Rank(), Rank(), 7_B}, 4), send_recv_ring(4, 7_B));
-  EXPECT_EQ(make_pattern({"ppchain", Rank(), Rank(), 7_B}, 4), pp_chain(4, 7_B));
-  EXPECT_EQ(refusal([] {
-              make_pattern({"allreduce", Rank(), Rank(), 7_B}, 4);
-            }),
-            "pattern = 'allreduce': expected one of: sendrecv, sendrecv-ring, ppchain");
 }
 
 TEST(Metrics, SendRecvCountsTheMessageOnceInBothBandwidths) {

@@ -8,6 +8,7 @@
 #include "engine/pattern/sendrecv.h"
 #include "engine/schedule/bounds.h"
 #include "engine/schedule/compile.h"
+#include "tests/engine/schedule/plan_examples.h"
 #include "tests/engine/schedule/topologies.h"
 
 namespace hoccl::engine {
@@ -22,41 +23,83 @@ Plan plan_of(const Pattern& pattern, const Topology& topology, int rails) {
                  {.chunk_size = 2_MiB, .rails = rails, .forwarding = Forwarding::kSymmetric});
 }
 
-TEST(Describe, ShowsTransfersLoadsAndBounds) {
+TEST(Describe, ShowsTransfersStagesLoadsAndBounds) {
   const Topology topology = cluster(2, 4);
-  const Plan plan = plan_of(send_recv(8, Rank(0), Rank(4), 6_MiB), topology, 2);
+  const Plan plan = plan_of(send_recv(8, Rank(0), Rank(4), 8_MiB), topology, 2);
   Rates calibrated = nominal_rates(topology);
   calibrated.nic = BytesPerSecond(48e9);
-  // 3 chunks over 2 rails: 1 and 2; the second binds with 4 MiB over 50 GB/s = 83.886 us and 6 MiB
-  // over that time = 75 GB/s; at 48 GB/s 87.381 us and 72 GB/s.
+  // 2 chunks on each of 2 rails: 4 MiB over 50 GB/s = 83.886 us and 8 MiB over that time = 100
+  // GB/s; at 48 GB/s 87.381 us and 96 GB/s.
   EXPECT_EQ(describe(plan, topology, calibrated),
-            R"(sendrecv of 6MiB on test-2x4 with 8 ranks: 2 transfers, 1 stages, 3 chunks of 2MiB
+            R"(sendrecv of 8MiB on test-2x4 with 8 ranks: 2 transfers, 1 stages, 4 chunks of 2MiB
+order critical: stages of 2 chunk times in all, lower bound 2 (NIC 1, sending)
 
 transfer  stage   route  source  target  send NIC  receive NIC  offset  size  chunks
-       0      0  staged       0       4         1            5      0B  2MiB       1
-       1      0  staged       0       4         2            6    2MiB  4MiB       2
+       0      0  staged       0       4         1            5      0B  4MiB       2
+       1      0  staged       0       4         2            6    4MiB  4MiB       2
+
+stage  chunks  NIC pairs  node to node
+    0       2          2           0>1
 
 rail  node  NIC  next to GPU  sends  receives
-   1     0    1            1   2MiB         -
-   1     1    5            5      -      2MiB
+   1     0    1            1   4MiB         -
+   1     1    5            5      -      4MiB
    2     0    2            2   4MiB         -
    2     1    6            6      -      4MiB
 
 GPU  node  NVLink out  NVLink in  NICs out  NICs in
-  0     0        6MiB          -         -        -
-  1     0           -       2MiB      2MiB        -
+  0     0        8MiB          -         -        -
+  1     0           -       4MiB      4MiB        -
   2     0           -       4MiB      4MiB        -
-  4     1           -       6MiB         -        -
-  5     1        2MiB          -         -     2MiB
+  4     1           -       8MiB         -        -
+  5     1        4MiB          -         -     4MiB
   6     1        4MiB          -         -     4MiB
 
 copy engines of GPU  peer  D2H  H2D  PCIe out  PCIe in
-                  0  6MiB    -    -         -        -
-                  4  6MiB    -    -         -        -
+                  0  8MiB    -    -         -        -
+                  4  8MiB    -    -         -        -
 
-bound (nominal): 83.886 us, 75.00 GB/s algbw, by NIC 2, sending
-bound (calibrated): 87.381 us, 72.00 GB/s algbw, by NIC 2, sending
+bound (nominal): 83.886 us, 100.00 GB/s algbw, by NIC 1, sending
+bound (calibrated): 87.381 us, 96.00 GB/s algbw, by NIC 1, sending
 )");
+}
+
+TEST(Describe, ShowsChainsRelaysBranchesAndListsOfStages) {
+  const BroadcastExample example;
+  const std::string text = describe(example.plan, example.topology);
+  // Stages 0, 1 hold 3 + 5 chunks, 2 and 5 hold 4 each; NIC 1 sends all 16.
+  for (const char* part : {
+           R"(: 7 transfers, 6 stages, 56 chunks of 1MiB
+order critical: stages of 16 chunk times in all, lower bound 16 (NIC 1, sending)
+)",
+           R"(
+transfer  stage    route  source         target  send NIC  receive NIC  offset  size  chunks  after  via place
+       0      -   direct       0              1         -            -      0B  8MiB       8      -          -
+       1      -   direct       1              2         -            -      0B  8MiB       8      0          -
+       2      -   direct       2              3         -            -      0B  8MiB       8      1          -
+       3   0..1   staged       0  4+6+7,8+10+11         1          5,9      0B  8MiB       8      -          -
+       4      -   direct       6              5         -            -      0B  8MiB       8      3          -
+       5      -   direct      11              9         -            -      0B  8MiB       8      3          -
+       6      -  relayed       0              0         -            -      0B  8MiB       8      -          2
+)",
+           R"(
+stage  chunks  NIC pairs  node to node
+    0       3          1           0>1
+    1       5          1           0>1
+    2       4          1           0>2
+    5       4          1           0>2
+)",
+       }) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+}
+
+TEST(Describe, ALocalOrderHasNoStages) {
+  BroadcastExample example;
+  example.plan.order = Order::kLocal;
+  const std::string text = describe(example.plan, example.topology);
+  EXPECT_THAT(text, HasSubstr("\norder local: no stages, each source interleaves\n"));
+  EXPECT_THAT(text, Not(HasSubstr("node to node")));
 }
 
 TEST(Describe, LeavesOutTablesWithoutALoadAndCutsLongOnes) {

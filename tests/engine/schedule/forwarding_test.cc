@@ -163,7 +163,7 @@ TEST(Forwarding, RefusesPeerStagingOnANodeWithOneGpu) {
 TEST(Forwarding, NamesAreReadBack) {
   EXPECT_EQ(parse_forwarding(to_string(Forwarding::kSymmetric)), Forwarding::kSymmetric);
   EXPECT_EQ(refusal([] { parse_forwarding("own-nic"); }),
-            "forwarding = 'own-nic': expected symmetric");
+            "forwarding = 'own-nic': expected balanced or symmetric");
 }
 
 }  // namespace

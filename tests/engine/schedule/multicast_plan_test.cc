@@ -91,6 +91,7 @@ TEST(MulticastVerifier, FindsADirectTransferWithSeveralTargets) {
 TEST(MulticastVerifier, FindsBytesThatOneOfTheTargetsGetsTwice) {
   EXPECT_THAT(violations([](Plan& plan) {
                 plan.transfers.push_back(plan.transfers[0]);
+                plan.transfers[1].id = FlowId(1);
                 plan.transfers[1].target = Rank(6);
                 plan.transfers[1].more_targets.clear();
                 plan.transfers[1].stage = 1;
@@ -114,6 +115,7 @@ TEST(MulticastVerifier, ComparesPathsWithAllTheirTargets) {
     return violations([&](Plan& plan) {
       plan.transfers.push_back(plan.transfers[0]);
       Transfer& rest = plan.transfers[1];
+      rest.id = FlowId(1);
       plan.transfers[0].size = rest.size = 4_MiB;
       rest.source_offset = rest.target_offset = 4_MiB;
       rest.stage = 0;

@@ -52,17 +52,99 @@ TEST(PlanJson, TextIsStableAndCarriesUnitsInItsKeys) {
   options.chunk_size = 4_MiB;
   const Plan plan = compile(send_recv(16, Rank(0), Rank(8), 4_KiB), cluster(2, 8), options);
   EXPECT_EQ(plan_to_json(plan), R"({
-  "schema": 1,
+  "schema": 2,
   "pattern": "sendrecv",
   "topology": "test-2x8",
   "rank_count": 16,
   "message_size_bytes": 4096,
   "chunk_size_bytes": 4194304,
+  "order": "critical",
+  "stage_lists": [],
   "transfers": [
-    {"source": 0, "target": 8, "source_offset_bytes": 0, "target_offset_bytes": 0, "size_bytes": 4096, "class": "foreground", "route": "staged", "send_nic": 1, "receive_nic": 9, "stage": 0}
+    {"id": 0, "source": 0, "target": 8, "source_offset_bytes": 0, "target_offset_bytes": 0, "size_bytes": 4096, "class": "foreground", "route": "staged", "send_nic": 1, "receive_nic": 9, "stage": 0}
   ]
 }
 )");
+}
+
+/// Everything a plan can say, fit for no machine in particular.
+Plan full_plan() {
+  Plan plan = striped_plan();
+  plan.order = Order::kBvn;
+  plan.stage_lists = {{.total = 8, .marks = {{0, 3}, {2, 8}}},
+                      {.total = kMaxStageListTotal, .marks = {{kMaxStage, kMaxStageListTotal}}}};
+  Transfer& first = plan.transfers[0];
+  first.stage_list = 1;
+  first.more_targets = {Rank(9), Rank(11)};
+  first.branches = {
+      {.receive_nic = NicId(3), .target = Rank(2), .more_targets = {Rank(4)}, .stage = 7},
+      {.receive_nic = NicId(5), .target = Rank(7), .stage_list = 0}};
+  plan.transfers[1].id = FlowId(5);
+  Transfer direct;
+  direct.id = FlowId(7);
+  direct.source = Rank(8);
+  direct.target = Rank(9);
+  direct.source_offset = 1_MiB;
+  direct.target_offset = 2_MiB;
+  direct.size = 3_MiB;
+  direct.after = FlowId(5);
+  plan.transfers.push_back(direct);
+  direct.id = FlowId(2147483647);
+  direct.after = FlowId::none();
+  direct.target = Rank(8);
+  direct.route = Route::kRelayed;
+  direct.via = PlaceId(17);
+  plan.transfers.push_back(direct);
+  return plan;
+}
+
+TEST(PlanJson, ReadsBackListsBranchesChainsAndRelays) {
+  for (const Order order : {Order::kCritical, Order::kBvn, Order::kRotation, Order::kLocal}) {
+    Plan plan = full_plan();
+    plan.order = order;
+    const std::string text = plan_to_json(plan);
+    EXPECT_EQ(plan_from_json(text, "p.json"), plan);
+    EXPECT_EQ(plan_to_json(plan_from_json(text, "p.json")), text);
+  }
+}
+
+TEST(PlanJson, WritesOnlyTheKeysThatSaySomething) {
+  const std::string text = plan_to_json(full_plan());
+  for (const char* line : {
+           R"("order": "bvn",)",
+           R"({"total": 8, "marks": [[0, 3], [2, 8]]},)",
+           R"("route": "staged", "send_nic": 1, "receive_nic": 9, "stage_list": 1, )"
+           R"("more_targets": [9, 11], "branches": [{"receive_nic": 3, "target": 2, "stage": 7, )"
+           R"("more_targets": [4]}, {"receive_nic": 5, "target": 7, "stage_list": 0}]},)",
+           R"("class": "foreground", "route": "direct", "after": 5},)",
+           R"("class": "foreground", "route": "relayed", "via": 17})",
+       }) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+}
+
+TEST(PlanJson, RefusesStageListsThatDoNotAscendToTheirTotal) {
+  const std::string text = plan_to_json(full_plan());
+  const std::string expected =
+      "p.json: key 'stage_lists[0].marks' = [...]: expected [stage, end] pairs, both ascending, "
+      "stages 0 to 65535, the last end 8";
+  for (const char* marks :
+       {"[]", "[[0, 3]]", "[[0, 9]]", "[[0, 3], [0, 8]]", "[[2, 3], [0, 8]]", "[[0, 8], [2, 8]]",
+        "[[0, 0], [2, 8]]", "[[-1, 8]]", "[[65536, 8]]", "[[0, 8.0]]", "[[0, 3, 8]]", "[8]",
+        "[[0, 18446744073709551615]]", "[[0, 3], [18446744073709551615, 8]]", "[[0, \"8\"]]"}) {
+    EXPECT_EQ(refused(replaced(text, "[[0, 3], [2, 8]]", marks)), expected) << marks;
+  }
+  EXPECT_EQ(refused(replaced(text, R"("total": 8)", R"("total": 0)")),
+            "p.json: key 'stage_lists[0].total' = 0: expected a whole number from 1 to 1073741824");
+  EXPECT_EQ(refused(replaced(text, R"("stage_list": 0)", R"("stage_list": 2)")),
+            "p.json: key 'transfers[0].branches[1].stage_list' = 2: expected a whole number from "
+            "0 to 1");
+}
+
+TEST(PlanJson, RefusesAStageBesideAStageList) {
+  EXPECT_EQ(refused(replaced(plan_to_json(full_plan()), R"("stage_list": 1)",
+                             R"("stage": 0, "stage_list": 1)")),
+            "p.json: key 'transfers[0].stage' = 0: expected no such key");
 }
 
 struct Malformed {
@@ -82,14 +164,35 @@ TEST_P(MalformedPlan, IsRefusedInOneLineNamingFileKeyValueAndWhatWasExpected) {
 }
 
 constexpr Malformed kMalformed[] = {
-    {"OtherSchema", R"("schema": 1)", R"("schema": 2)",
-     "key 'schema' = 2: expected a whole number from 1 to 1"},
-    {"NoSchema", R"("schema": 1,)", "",
-     "key 'schema' is missing: expected a whole number from 1 to 1"},
+    {"OtherSchema", R"("schema": 2)", R"("schema": 1)",
+     "key 'schema' = 1: expected a whole number from 2 to 2"},
+    {"NoSchema", R"("schema": 2,)", "",
+     "key 'schema' is missing: expected a whole number from 2 to 2"},
+    {"UnknownOrder", R"("order": "critical")", R"("order": "random")",
+     "key 'order' = \"random\": expected critical, bvn, rotation or local"},
+    {"NoOrder", R"("order": "critical",)", "", "key 'order' is missing: expected a text"},
+    {"NoStageLists", R"("stage_lists": [],)", "",
+     "key 'stage_lists' is missing: expected an array"},
+    {"NoId", R"("id": 0, )", "",
+     "key 'transfers[0].id' is missing: expected a whole number from 0 to 2147483647"},
+    {"NegativeAfter", R"("class": "foreground", "route": "staged",)",
+     R"("class": "foreground", "route": "staged", "after": -1,)",
+     "key 'transfers[0].after' = -1: expected a whole number from 0 to 2147483647"},
+    {"StagedVia", R"("route": "staged",)", R"("route": "staged", "via": 3,)",
+     "key 'transfers[0].via' = 3: expected no such key"},
+    {"RelayedWithoutVia", R"("route": "staged")", R"("route": "relayed")",
+     "key 'transfers[0].via' is missing: expected a whole number from 0 to 2147483647"},
+    {"ListWithoutLists", R"("stage": 0)", R"("stage_list": 0)",
+     "key 'transfers[0].stage_list' = 0: expected none, for the plan has no lists"},
+    {"StageListsTwice", R"("stage_lists": [])",
+     R"("stage_lists": [{"total": 1, "marks": [[0, 1]]}], "stage_lists": [])",
+     "key 'stage_lists' occurs twice: expected each key once"},
+    {"NoBranches", R"("stage": 0)", R"("stage": 0, "branches": [])",
+     "key 'transfers[0].branches' = [...]: expected 1 to 3 branches"},
     {"UnknownTopKey", R"("pattern":)", R"("author": "x", "pattern":)",
      "key 'author' = \"x\": expected no such key"},
-    {"UnknownTransferKey", R"("source": 0,)", R"("source": 0, "via": 3,)",
-     "key 'transfers[0].via' = 3: expected no such key"},
+    {"UnknownTransferKey", R"("source": 0,)", R"("source": 0, "rail": 3,)",
+     "key 'transfers[0].rail' = 3: expected no such key"},
     {"DoubleKey", R"("source": 0,)", R"("source": 0, "source": 1,)",
      "key 'source' occurs twice: expected each key once"},
     {"PatternNotText", R"("pattern": "sendrecv")", R"("pattern": 7)",
@@ -124,7 +227,7 @@ constexpr Malformed kMalformed[] = {
     {"UnknownClass", R"("class": "foreground")", R"("class": "urgent")",
      "key 'transfers[0].class' = \"urgent\": expected foreground or background"},
     {"UnknownRoute", R"("route": "staged")", R"("route": "teleport")",
-     "key 'transfers[0].route' = \"teleport\": expected direct or staged"},
+     "key 'transfers[0].route' = \"teleport\": expected direct, staged or relayed"},
     {"DirectWithNic", R"("route": "staged")", R"("route": "direct")",
      "key 'transfers[0].receive_nic' = 9: expected no such key"},
     {"NegativeNic", R"("send_nic": 1)", R"("send_nic": -1)",

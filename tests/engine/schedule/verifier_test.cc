@@ -125,9 +125,11 @@ TEST(Verifier, FindsRoutesThatDoNotSuitTheNodes) {
 
 TEST(Verifier, FindsANicTwiceInAStage) {
   EXPECT_THAT(spoiled([](Plan& plan) { plan.transfers[1].send_nic = NicId(1); }),
-              ElementsAre("transfer 1: NIC 1 sends twice in stage 0, also for transfer 0"));
+              ElementsAre("transfer 1: NIC 1 sends to NIC 10 in stage 0, and NIC 9 too, for "
+                          "transfer 0"));
   EXPECT_THAT(spoiled([](Plan& plan) { plan.transfers[1].receive_nic = NicId(9); }),
-              ElementsAre("transfer 1: NIC 9 receives twice in stage 0, also for transfer 0"));
+              ElementsAre("transfer 1: NIC 9 receives from NIC 2 in stage 0, and NIC 1 too, for "
+                          "transfer 0"));
   EXPECT_THAT(spoiled([](Plan& plan) {
                 plan.transfers[1].receive_nic = NicId(9);
                 plan.transfers[1].stage = 1;
@@ -153,46 +155,6 @@ TEST(Verifier, ADirectTransferNeedsNoSlot) {
   const Pattern pattern = send_recv(2, Rank(0), Rank(1), 1_MiB);
   const Plan plan = compile(pattern, topology, {.chunk_size = 1_MiB});
   EXPECT_THAT(find_violations(plan, &pattern, topology, {}), IsEmpty());
-}
-
-TEST(Verifier, FindsAProgramAgainstTheStageOrder) {
-  // Both transfers of rank 0 use one NIC; the first of its program belongs to the later stage.
-  EXPECT_THAT(spoiled([](Plan& plan) {
-                plan.transfers[1].send_nic = NicId(1);
-                plan.transfers[0].stage = 1;
-              }),
-              ElementsAre("transfer 0: waits for itself, through transfers 1"));
-}
-
-TEST(Verifier, FindsACircleOfWaitingThroughSeveralRanks) {
-  // Each source's program starts with what comes last at the NIC it shares with the other.
-  TopologyDescription description = cluster_description(2, 4);
-  const Topology topology(description);
-  Plan plan{.pattern = "custom",
-            .topology = topology.name(),
-            .rank_count = 8,
-            .message_size = 1_MiB,
-            .chunk_size = 1_MiB,
-            .transfers = {}};
-  const auto add = [&](int source, int target, int send, int receive, int stage) {
-    plan.transfers.push_back({.source = Rank(source),
-                              .target = Rank(target),
-                              .source_offset = 0_B,
-                              .target_offset = 0_B,
-                              .size = 1_MiB,
-                              .route = Route::kStaged,
-                              .send_nic = NicId(send),
-                              .receive_nic = NicId(receive),
-                              .stage = stage});
-  };
-  add(0, 4, 2, 6, 1);
-  add(0, 5, 3, 7, 0);
-  add(1, 6, 3, 7, 1);
-  add(1, 7, 2, 6, 0);
-  EXPECT_THAT(find_violations(plan, nullptr, topology, kSlots),
-              ElementsAre("transfer 0: waits for itself, through transfers 3, 2, 1"));
-  std::swap(plan.transfers[2], plan.transfers[3]);
-  EXPECT_THAT(find_violations(plan, nullptr, topology, kSlots), IsEmpty());
 }
 
 TEST(Verifier, FindsAPlanThatGrowsWithItsSize) {

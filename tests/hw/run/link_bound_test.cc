@@ -18,7 +18,7 @@ const Seconds kDelay(1e-3);
 
 RunScenario between_nodes() {
   RunScenario scenario{.topology = engine::preset_topology("h800-2x4")};
-  scenario.target = Rank(4);
+  scenario.traffic.request.target = Rank(4);
   scenario.compile.chunk_size = 1_MiB;
   scenario.hardware.link_rate = kRate;
   scenario.hardware.link_delay = kDelay;
@@ -41,7 +41,7 @@ TEST(LinkBound, IsTheDelayAloneWithoutARate) {
 
 TEST(LinkBound, IsNoneWhereNothingIsShapedOrNoNicSends) {
   RunScenario scenario = between_nodes();
-  scenario.target = Rank(1);
+  scenario.traffic.request.target = Rank(1);
   EXPECT_FALSE(link_bound(scenario, 8_MiB));
   scenario = between_nodes();
   scenario.hardware.link_rate.reset();

@@ -31,7 +31,7 @@ using testing::HasSubstr;
 
 RunScenario quick_scenario(const std::string& topology, const std::string& pattern) {
   RunScenario scenario{.topology = engine::preset_topology(topology)};
-  scenario.pattern = pattern;
+  scenario.traffic.request.name = pattern;
   scenario.compile.chunk_size = 64_KiB;
   scenario.hardware.slot_size = 64_KiB;
   scenario.hardware.slots = 2;
@@ -85,9 +85,28 @@ TEST(Measurement, CountsTheLegsOfAllRanks) {
   for (const engine::LegTime& leg : legs) EXPECT_EQ(leg.count, 8);
 }
 
+TEST(Measurement, ChecksEveryByteOfCollectives) {
+  for (const char* pattern : {"allgather", "alltoallv", "scatter"}) {
+    RunScenario scenario = quick_scenario("h800-2x2", pattern);
+    scenario.compile.forwarding = engine::Forwarding::kBalanced;
+    scenario.traffic.request.matrix = engine::MatrixKind::kZipf;
+    scenario.traffic.request.root = Rank(1);
+    const auto results = measure_all(scenario, {200001_B});
+    EXPECT_GT(results[0][0].time, Seconds(0.0)) << pattern;
+  }
+}
+
+TEST(Measurement, RanksOutsideTheGroupOnlyRelay) {
+  RunScenario scenario = quick_scenario("h800-2x2", "alltoall");
+  scenario.traffic.request.group = {Rank(0), Rank(2)};
+  const auto results = measure_all(scenario, {256_KiB});
+  // Each sends one half to the other, two chunks, by way of its neighbour; and keeps the other.
+  EXPECT_EQ((*results[3][0].legs)[1].count, 4);
+}
+
 TEST(Measurement, AWireWithARateIsNoFasterThanIt) {
   RunScenario scenario = quick_scenario("h800-2x2", "sendrecv");
-  scenario.target = Rank(2);
+  scenario.traffic.request.target = Rank(2);
   scenario.hardware.link_rate = engine::BytesPerSecond(50e6);
   const auto results = measure_all(scenario, {256_KiB});
   EXPECT_GE(results[0][0].rounds->fastest, 256_KiB / *scenario.hardware.link_rate);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "engine/base/config_error.h"
@@ -22,7 +24,7 @@ using namespace engine::literals;
 Scenario hoccl_scenario(int target) {
   Scenario scenario{.topology = engine::preset_topology("h800-2x8"),
                     .calibration = resolve_calibration("h800")};
-  scenario.target = Rank(target);
+  scenario.traffic.request.target = Rank(target);
   return scenario;
 }
 
@@ -79,6 +81,64 @@ TEST(Simulate, OperationThatTimesOutIsARunError) {
   Scenario scenario = hoccl_scenario(8);
   scenario.pipeline.timeout = Seconds(1e-9);
   EXPECT_THROW(simulated(scenario, 32_MiB), RunError);
+}
+
+Scenario collective_scenario(const std::string& pattern) {
+  Scenario scenario{.topology = engine::preset_topology("h800-2x4"),
+                    .calibration = resolve_calibration("h800")};
+  scenario.traffic.request.name = pattern;
+  scenario.traffic.request.in_place = true;
+  scenario.compile.forwarding = engine::Forwarding::kBalanced;
+  scenario.compile.chunk_size = 256_KiB;
+  return scenario;
+}
+
+TEST(Simulate, AllGatherCrossesTheWireOncePerNode) {
+  // Of 8 MiB each of two nodes has one half; out of place nothing more crosses.
+  Scenario scenario = collective_scenario("allgather");
+  EXPECT_EQ(simulated(scenario, 8_MiB).link_bytes->nic, 8_MiB);
+  scenario.traffic.request.in_place = false;
+  EXPECT_EQ(simulated(scenario, 8_MiB).link_bytes->nic, 8_MiB);
+}
+
+TEST(Simulate, AllToAllSendsEveryBlockToItsRank) {
+  // 4 of 8 blocks of 1 MiB leave the node of each rank; 3 stay in it, and those that leave cross
+  // NVLink on both sides.
+  const RunResult result = simulated(collective_scenario("alltoall"), 8_MiB);
+  EXPECT_EQ(result.link_bytes->nic, 8 * 4 * 1_MiB);
+  EXPECT_EQ(result.link_bytes->nvlink, 8 * (3 + 2 * 4) * 1_MiB);
+  EXPECT_EQ(result.message, 8_MiB);
+}
+
+TEST(Simulate, FlowsOfTheUsersAreRunAsTheyAre) {
+  Scenario scenario = collective_scenario("alltoall");
+  const auto pattern =
+      std::make_shared<engine::Pattern>(engine::Pattern{.name = "mine",
+                                                        .rank_count = 8,
+                                                        .message_size = 3_MiB,
+                                                        .size_meaning = "bytes",
+                                                        .flows = {{.source = Rank(1),
+                                                                   .target = Rank(4),
+                                                                   .source_offset = 0_B,
+                                                                   .target_offset = 7_B,
+                                                                   .size = 3_MiB,
+                                                                   .more_targets = {Rank(6)}}}});
+  scenario.traffic = {};
+  scenario.traffic.flows = pattern;
+  EXPECT_EQ(simulated(scenario, 3_MiB).link_bytes->nic, 3_MiB);
+}
+
+TEST(Simulate, BalancedBoundIsForCollectivesOfOurs) {
+  EXPECT_TRUE(simulated(collective_scenario("alltoall"), 1_MiB).balanced_bound);
+  Scenario nccl = hoccl_scenario(8);
+  nccl.system = "nccl:4sm";
+  EXPECT_FALSE(simulated(nccl, 1_MiB).balanced_bound);
+}
+
+TEST(Scenario, RefusesCollectivesOfARival) {
+  Scenario scenario = collective_scenario("allgather");
+  scenario.system = "nccl:4sm";
+  EXPECT_THROW(require_runnable(scenario, std::vector{1_MiB}), engine::ConfigError);
 }
 
 TEST(Scenario, IsCheckedBeforeAnythingIsSimulated) {
