@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "engine/base/check.h"
 
@@ -32,14 +34,31 @@ void CopyCandidates::insert(SourceFlow& flow) {
       {rank_of(flow), flow.stage_of(chunk), position, flow.id, flow.operation->number, &flow});
 }
 
-SourceFlow& CopyCandidates::take(const std::function<int(const SourceFlow&)>& load) {
-  HOCCL_CHECK(!waiting_.empty(), "no copy waits");
-  const auto turn = std::ranges::min_element(
-      waiting_, {}, [&](const auto& entry) { return share_.served(entry.first); });
-  const auto first = turn->second.begin();
+SourceFlow* CopyCandidates::take(const Load& load, const May& may) {
+  std::vector<std::pair<std::int64_t, std::uint16_t>> turns;
+  for (const auto& [communicator, candidates] : waiting_) {
+    turns.emplace_back(share_.served(communicator), communicator);
+  }
+  std::ranges::sort(turns);
+  for (const auto& [served, communicator] : turns) {
+    std::set<Candidate>& candidates = waiting_.at(communicator);
+    const auto best = choose(candidates, load);
+    SourceFlow& flow = *best->flow;
+    if (!may(flow, best->position)) continue;
+    candidates.erase(best);
+    share_.charge(communicator, flow.chunk_size(flow.first_waiting_chunk()).count());
+    if (candidates.empty()) waiting_.erase(communicator);
+    return &flow;
+  }
+  return nullptr;
+}
+
+std::set<CopyCandidates::Candidate>::iterator CopyCandidates::choose(
+    const std::set<Candidate>& candidates, const Load& load) {
+  const auto first = candidates.begin();
   auto best = first;
   int least = load(*first->flow);
-  for (auto other = std::next(first); other != turn->second.end(); ++other) {
+  for (auto other = std::next(first); other != candidates.end(); ++other) {
     if (other->rank != first->rank || other->stage != first->stage) break;
     const double ahead = other->position - first->position;
     if (ahead * static_cast<double>(other->flow->chunks) > kMostChunksAhead) break;
@@ -48,11 +67,7 @@ SourceFlow& CopyCandidates::take(const std::function<int(const SourceFlow&)>& lo
     best = other;
     least = its;
   }
-  SourceFlow& flow = *best->flow;
-  turn->second.erase(best);
-  share_.charge(turn->first, flow.chunk_size(flow.first_waiting_chunk()).count());
-  if (turn->second.empty()) waiting_.erase(turn);
-  return flow;
+  return best;
 }
 
 void CopyCandidates::drop(const OperationState& state) {

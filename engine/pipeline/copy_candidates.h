@@ -19,10 +19,14 @@ class CopyCandidates {
  public:
   /// Of a flow that is not queued.
   void insert(SourceFlow& flow);
-  /// Takes the flow whose turn it is out of the queue: of those of one stage that would not get
-  /// more than two chunks ahead of their share, the one whose target port is least used, as `load`
-  /// tells. Needs one.
-  SourceFlow& take(const std::function<int(const SourceFlow&)>& load);
+  /// How much the port is used that a flow's copies go to.
+  using Load = std::function<int(const SourceFlow&)>;
+  /// Whether a flow's chunk at this position may go now.
+  using May = std::function<bool(const SourceFlow&, double)>;
+  /// Takes the flow whose turn it is out of the queue, if it may go: of those of one stage that
+  /// would not get more than two chunks ahead of their share, the one whose target port is least
+  /// used.
+  SourceFlow* take(const Load& load, const May& may);
   /// Removes all flows of an operation.
   void drop(const OperationState& state);
 
@@ -40,6 +44,9 @@ class CopyCandidates {
 
     bool operator<(const Candidate& other) const;
   };
+
+  static std::set<Candidate>::iterator choose(const std::set<Candidate>& candidates,
+                                              const Load& load);
 
   std::map<std::uint16_t, std::set<Candidate>> waiting_;  ///< by communicator; no empty sets
   FairShare share_;

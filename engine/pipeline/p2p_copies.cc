@@ -72,6 +72,16 @@ bool P2pExecutor::post_next_foreground(CopyClass copy_class) {
          post_waiting_chunk(copy_class, kForeground);
 }
 
+/// What stays in the node fills the slack of what leaves it: chunks that are ahead of that go only
+/// where both ports have room, or when this rank would idle.
+bool P2pExecutor::fills_slack(const SourceFlow& flow, double position) const {
+  constexpr int kRoom = 3;
+  if (flow.leased() || flow.depends() || position <= flow.operation->leased_progress()) return true;
+  if (copies_.in_flight(flow.copy_class) == 0) return true;
+  return load_of(port_.topology().gpu_of(port_.rank()), LinkSide::kOut) < kRoom &&
+         load_of(sink_of(flow), LinkSide::kIn) < kRoom;
+}
+
 int P2pExecutor::load_of(GpuId gpu, LinkSide side) const {
   return gpu.is_none() ? 0 : port_.copies_under_way(gpu, side);
 }
@@ -113,11 +123,15 @@ bool P2pExecutor::post_waiting_delivery(CopyClass copy_class, FlowClass flow_cla
 bool P2pExecutor::post_waiting_chunk(CopyClass copy_class, FlowClass flow_class) {
   auto& candidates = work(copy_class, flow_class).candidates;
   if (candidates.empty()) return false;
-  SourceFlow& flow = candidates.take(
-      [this](const SourceFlow& waiting) { return load_of(sink_of(waiting), LinkSide::kIn); });
-  flow.queued = false;
-  post_source_chunk(flow);
-  queue_candidate(flow);
+  SourceFlow* flow = candidates.take(
+      [this](const SourceFlow& waiting) { return load_of(sink_of(waiting), LinkSide::kIn); },
+      [this](const SourceFlow& waiting, double position) {
+        return fills_slack(waiting, position);
+      });
+  if (flow == nullptr) return false;
+  flow->queued = false;
+  post_source_chunk(*flow);
+  queue_candidate(*flow);
   background_posted(copy_class, flow_class);
   return true;
 }
@@ -222,6 +236,7 @@ void P2pExecutor::source_copied(const CopyJob& job) {
   }
   const Topology& topology = port_.topology();
   const Bytes within = state.operation.plan->chunk_size * job.request.tag.chunk;
+  state.leased_out_copied += 1;
   Descriptor descriptor;
   descriptor.kind = static_cast<std::uint8_t>(MessageKind::kStaged);
   descriptor.traffic_class = static_cast<std::uint8_t>(flow.transfer->flow_class);
@@ -248,6 +263,7 @@ void P2pExecutor::target_copied(const CopyJob& job) {
     return;
   }
   flow.delivered += 1;
+  state.leased_in_copied += 1;
   progress(state);
   chunk_delivered(flow, job.landed.chunk);
   if (flow.delivered < flow.chunks) return;
