@@ -16,7 +16,7 @@ constexpr double kMostChunksAhead = 2.0;
 /// Chunks that were passed on to us go before our own inside the node: they come late, ours can
 /// wait.
 int rank_of(const SourceFlow& flow) {
-  if (flow.transfer->route != Route::kDirect) return 0;
+  if (flow.transfer->route == Route::kStaged) return 0;
   return flow.depends() ? 1 : 2;
 }
 

@@ -27,11 +27,11 @@ Bytes SourceFlow::chunk_size(std::int64_t chunk) const {
   return std::min(whole, transfer->size - whole * chunk);
 }
 
-double OperationState::leased_progress() const {
+double OperationState::staged_progress() const {
   const auto part = [](std::int64_t done, std::int64_t all) {
     return all == 0 ? 1.0 : static_cast<double>(done) / static_cast<double>(all);
   };
-  return std::min(part(leased_out_copied, leased_out), part(leased_in_copied, leased_in));
+  return std::min(part(staged_out_copied, staged_out), part(staged_in_copied, staged_in));
 }
 
 std::array<std::uint32_t, 3> local_targets_of(const Topology& topology, Rank target,

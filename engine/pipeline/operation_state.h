@@ -89,11 +89,11 @@ struct OperationState {
   std::map<std::int32_t, std::int64_t> unsent;  ///< with barriers: chunks by gate
   std::int32_t open_stage = -1;                 ///< with barriers: the highest that may begin
   std::int32_t reported_stage = -1;             ///< with barriers: the lowest we still have to send
-  // Chunks through slots, as a source and as a target, and those of them whose copy here has ended.
-  std::int64_t leased_out = 0;
-  std::int64_t leased_out_copied = 0;
-  std::int64_t leased_in = 0;
-  std::int64_t leased_in_copied = 0;
+  // Chunks between nodes, as a source and as a target, and those of them whose copy here has ended.
+  std::int64_t staged_out = 0;
+  std::int64_t staged_out_copied = 0;
+  std::int64_t staged_in = 0;
+  std::int64_t staged_in_copied = 0;
   int copies_in_flight = 0;
   bool announced = false;
   bool started = false;
@@ -101,8 +101,8 @@ struct OperationState {
   Status status;
   Seconds last_progress{0};
 
-  /// How far this rank has come with what goes through slots, from 0 to 1.
-  [[nodiscard]] double leased_progress() const;
+  /// How far this rank has come with what goes between nodes, from 0 to 1.
+  [[nodiscard]] double staged_progress() const;
 };
 
 /// Bits of a Descriptor for these ranks of one node.

@@ -76,7 +76,8 @@ bool P2pExecutor::post_next_foreground(CopyClass copy_class) {
 /// where both ports have room, or when this rank would idle.
 bool P2pExecutor::fills_slack(const SourceFlow& flow, double position) const {
   constexpr int kRoom = 3;
-  if (flow.leased() || flow.depends() || position <= flow.operation->leased_progress()) return true;
+  if (flow.transfer->route == Route::kStaged || flow.depends()) return true;
+  if (position <= flow.operation->staged_progress()) return true;
   if (copies_.in_flight(flow.copy_class) == 0) return true;
   return load_of(port_.topology().gpu_of(port_.rank()), LinkSide::kOut) < kRoom &&
          load_of(sink_of(flow), LinkSide::kIn) < kRoom;
@@ -236,7 +237,7 @@ void P2pExecutor::source_copied(const CopyJob& job) {
   }
   const Topology& topology = port_.topology();
   const Bytes within = state.operation.plan->chunk_size * job.request.tag.chunk;
-  state.leased_out_copied += 1;
+  if (flow.transfer->route == Route::kStaged) state.staged_out_copied += 1;
   Descriptor descriptor;
   descriptor.kind = static_cast<std::uint8_t>(MessageKind::kStaged);
   descriptor.traffic_class = static_cast<std::uint8_t>(flow.transfer->flow_class);
@@ -263,7 +264,7 @@ void P2pExecutor::target_copied(const CopyJob& job) {
     return;
   }
   flow.delivered += 1;
-  state.leased_in_copied += 1;
+  if (flow.transfer->route == Route::kStaged) state.staged_in_copied += 1;
   progress(state);
   chunk_delivered(flow, job.landed.chunk);
   if (flow.delivered < flow.chunks) return;

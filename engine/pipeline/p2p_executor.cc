@@ -87,7 +87,7 @@ void P2pExecutor::build_flows(OperationState& state) {
     flow.chunks = chunks_of(transfer, plan.chunk_size);
     if (transfer.route != Route::kDirect) {
       state.unfinished_leased += 1;
-      state.leased_in += flow.chunks;
+      if (transfer.route == Route::kStaged) state.staged_in += flow.chunks;
     }
     state.targets.push_back(std::move(flow));
   }
@@ -109,7 +109,7 @@ void P2pExecutor::build_source(OperationState& state, const Transfer& transfer) 
     flow.copy_class = class_of(flow.place, true);
     flow.local_targets = local_targets_of(topology, transfer.target, transfer.more_targets);
     build_segments(flow);
-    state.leased_out += flow.chunks;
+    if (transfer.route == Route::kStaged) state.staged_out += flow.chunks;
     state.unfinished_leased += 1;
   }
   state.sources.push_back(std::move(flow));

@@ -118,6 +118,7 @@ void SendStager::enter(Lease& lease, std::size_t leg, std::int32_t chunks) {
 void SendStager::want(Lease& lease, std::size_t leg, std::int32_t chunks) {
   Link& link = *lease.legs[leg].link;
   link.wanted += chunks;
+  if (link.is_local()) return;  // no stage of the wire waits for it
   for (auto* counts : {&link.pool->wanted, &link.wanted_by}) {
     const auto entry = counts->try_emplace(ask_of(lease)).first;
     entry->second += chunks;

@@ -164,7 +164,7 @@ std::optional<SendStager::Choice> SendStager::choose(Pool& pool) const {
   };
   for (Link* link : pool.links) {
     for (const auto& [sharer, entries] : link->waiting) {
-      lowest_stage = std::min(lowest_stage, entries.begin()->stage);
+      if (!link->is_local()) lowest_stage = std::min(lowest_stage, entries.begin()->stage);
       foreground_waits |= sharer.first == FlowClass::kForeground;
     }
   }
@@ -199,7 +199,7 @@ bool SendStager::may_have_slot(const Pool& pool, const Choice& choice, std::uint
   if (choice.sharer.first == FlowClass::kBackground && foreground_waits && !half_is_free) {
     return pool.patience.ended(port_.now(), options_.background_patience);
   }
-  return choice.waiting.stage == lowest_stage || half_is_free;
+  return choice.link->is_local() || choice.waiting.stage == lowest_stage || half_is_free;
 }
 
 void SendStager::grant(Pool& pool, Lease& lease) {

@@ -113,11 +113,14 @@ void build_symmetric(Plan& plan, Flows flows, const RailMap& rails,
   }
   const bool as_rings = options.algorithm == Algorithm::kRing;
   const RingChain rings(rails, options, as_rings ? flows.multicasts : std::vector<Multicast>());
+  std::int64_t rounds = 1;
   if (!as_rings) {
     MulticastTrees trees(rails, options, std::move(flows.multicasts));
     trees.append(static_cast<std::int64_t>(plan.transfers.size()), std::nullopt, plan.transfers);
+    rounds = trees.rounds();
   }
-  const StageTable table = nic_stages(plan.transfers, rails.topology().nic_count(), options);
+  const StageTable table =
+      nic_stages(plan.transfers, rails.topology().nic_count(), options, rounds);
   assign_nic_stages(plan, table);
   // Ids in the order of the stages, which is easier to read.
   const auto singles = static_cast<std::ptrdiff_t>(

@@ -23,23 +23,40 @@ void assign(Plan& plan, const StageTable& table, PortOf port_of) {
   plan.stage_lists = table.lists(wanted);
 }
 
+/// Work between nodes in chunks per rail. Also where a node sends less than that it takes a turn.
+PortMatrix node_chunks(const PortMatrix& bytes, int rails, const CompileOptions& options) {
+  const std::int64_t unit = options.chunk_size.count() * rails;
+  PortMatrix chunks =
+      bytes.unaryExpr([unit](std::int64_t size) { return (size + unit - 1) / unit; });
+  chunks.diagonal().setZero();
+  return chunks;
+}
+
+StageTable table_of(const PortMatrix& chunks, const CompileOptions& options, std::int64_t rounds) {
+  const Decomposition stages = decompose(chunks, options.order, options.quantise);
+  const auto count = std::max<std::int64_t>(1, static_cast<std::int64_t>(stages.stage_count()));
+  const std::int64_t most = (std::int64_t{kMaxStage} + 1) / count;
+  return StageTable(chunks, stages, static_cast<std::int32_t>(std::min(rounds, most)));
+}
+
 }  // namespace
 
 std::shared_ptr<const StageTable> node_stages(const PortMatrix& bytes, int rails,
                                               const CompileOptions& options, StageMemo* memo) {
   if (options.order == Order::kLocal) return std::make_shared<const StageTable>();
-  // Also where a node sends less than a chunk per rail it takes a turn.
-  const std::int64_t unit = options.chunk_size.count() * rails;
-  PortMatrix chunks =
-      bytes.unaryExpr([unit](std::int64_t size) { return (size + unit - 1) / unit; });
-  chunks.diagonal().setZero();
+  const PortMatrix chunks = node_chunks(bytes, rails, options);
   if (memo != nullptr) return memo->get(chunks, options.order, options.quantise);
-  return std::make_shared<const StageTable>(chunks,
-                                            decompose(chunks, options.order, options.quantise));
+  return std::make_shared<const StageTable>(table_of(chunks, options, 1));
+}
+
+StageTable node_stages_in_rounds(const PortMatrix& bytes, int rails, const CompileOptions& options,
+                                 std::int64_t rounds) {
+  if (options.order == Order::kLocal) return {};
+  return table_of(node_chunks(bytes, rails, options), options, rounds);
 }
 
 StageTable nic_stages(const std::vector<Transfer>& transfers, int nic_count,
-                      const CompileOptions& options) {
+                      const CompileOptions& options, std::int64_t rounds) {
   if (options.order == Order::kLocal) return {};
   PortMatrix chunks = PortMatrix::Zero(nic_count, nic_count);
   for (const Transfer& transfer : transfers) {
@@ -50,7 +67,7 @@ StageTable nic_stages(const std::vector<Transfer>& transfers, int nic_count,
       chunks(transfer.send_nic.value(), branch.receive_nic.value()) += count;
     }
   }
-  return StageTable(chunks, decompose(chunks, options.order, options.quantise));
+  return table_of(chunks, options, rounds);
 }
 
 void assign_node_stages(Plan& plan, const StageTable& table, const Topology& topology) {

@@ -16,10 +16,13 @@ namespace hoccl::engine {
 /// may be null.
 std::shared_ptr<const StageTable> node_stages(const PortMatrix& bytes, int rails,
                                               const CompileOptions& options, StageMemo* memo);
+/// The same in as many rounds as that allows, at most `rounds`.
+StageTable node_stages_in_rounds(const PortMatrix& bytes, int rails, const CompileOptions& options,
+                                 std::int64_t rounds);
 
 /// Stages of NICs: what the transfers themselves put on each pair of NICs. Every transfer counts.
 StageTable nic_stages(const std::vector<Transfer>& transfers, int nic_count,
-                      const CompileOptions& options);
+                      const CompileOptions& options, std::int64_t rounds);
 
 /// Writes the stages of nodes into the plan's staged transfers and their branches, with the lists
 /// that these need.
