@@ -77,11 +77,15 @@ Pattern make_pattern(const PatternRequest& request, int rank_count) {
     throw ConfigError(fmt::format("pattern = '{}': expected one of: {}", request.name,
                                   fmt::join(pattern_names(), ", ")));
   }
-  if (request.group.empty()) return found->make(request, rank_count);
+  const auto of_class = [&](Pattern pattern) {
+    for (Flow& flow : pattern.flows) flow.flow_class = request.flow_class;
+    return pattern;
+  };
+  if (request.group.empty()) return of_class(found->make(request, rank_count));
   require_rank_count(request.name, rank_count, 1, kMaxRanks);
   require_group(request.name, request.group, rank_count);
-  return on_group(found->make(request, static_cast<int>(request.group.size())), request.group,
-                  rank_count);
+  return of_class(on_group(found->make(request, static_cast<int>(request.group.size())),
+                           request.group, rank_count));
 }
 
 }  // namespace hoccl::engine

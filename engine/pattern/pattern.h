@@ -43,8 +43,9 @@ struct PatternRequest {
   Bytes size;
   Rank root{0};           ///< broadcast, gather, scatter
   bool in_place = false;  ///< a rank's own share lies where it belongs: no flow to itself
-  MatrixKind matrix = MatrixKind::kUniform;  ///< alltoallv
-  std::uint64_t seed = 1;                    ///< alltoallv
+  MatrixKind matrix = MatrixKind::kUniform;       ///< alltoallv
+  std::uint64_t seed = 1;                         ///< alltoallv
+  FlowClass flow_class = FlowClass::kForeground;  ///< of all its flows
   /// Ascending: the ranks that take part, of which every other rank number above is an index.
   /// Empty: all. Flows name ranks of the whole job.
   std::vector<Rank> group = {};

@@ -98,6 +98,7 @@ struct OperationState {
   bool announced = false;
   bool started = false;
   bool failed = false;
+  bool stopped = false;  ///< its direct targets know that we write nothing more
   Status status;
   Seconds last_progress{0};
 

@@ -151,6 +151,8 @@ void P2pExecutor::ready(Rank target, const ReadyMessage& message) {
   if (state == nullptr) {
     if (const auto failed = failed_.find(message.operation); failed != failed_.end()) {
       send_failed(target, failed->second.first, failed->second.second);
+      // A zombie tells it when it ends.
+      if (find_with_zombies(message.operation) == nullptr) send_stopped(message.operation, target);
       return;
     }
     if (has_ended(message.operation)) {

@@ -152,6 +152,7 @@ class P2pExecutor {
   void close_exposure(Rank source);
   void drop_source(SourceFlow& flow);
   void drop_waiting_copies(OperationState& state);
+  void tell_stopped(OperationState& state);
   void end_if_over(OperationState& state);
   void locate(const OperationState& state, Rank suspect, Status& status, LinkName& link) const;
   [[nodiscard]] bool passes(const Transfer& transfer, Rank rank) const;

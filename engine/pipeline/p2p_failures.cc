@@ -89,7 +89,10 @@ const Status* P2pExecutor::failure_of(const OperationId& id) const {
 
 void P2pExecutor::never_added(const OperationId& id, const Status& status) {
   failed_.try_emplace(id, status, LinkName());
-  early_readies_.erase(id);
+  const auto early = early_readies_.extract(id);
+  if (!early) return;
+  // They were planned, and have opened their buffers to us.
+  for (const auto& [target, message] : early.mapped()) send_stopped(id, target);
 }
 
 void P2pExecutor::failed(Rank reporter, const FailedMessage& message) {
@@ -189,21 +192,25 @@ void P2pExecutor::drop_waiting_copies(OperationState& state) {
   for (const Descriptor& descriptor : std::exchange(state.parked, {})) pulled(descriptor);
 }
 
+/// Not only at the end: two ranks that write to each other would wait for each other's word.
+void P2pExecutor::tell_stopped(OperationState& state) {
+  if (std::exchange(state.stopped, true)) return;
+  std::set<Rank> targets;
+  for (const SourceFlow& flow : state.sources) {
+    if (flow.transfer->route == Route::kDirect) targets.insert(flow.transfer->target);
+  }
+  for (const Rank target : targets) send_stopped(state.operation.id, target);
+}
+
 /// Ends the operation when nothing of it is left to do. A failed one first waits until no copy of
 /// ours or of a direct source can touch the user's buffers any more. Erases `state`.
 void P2pExecutor::end_if_over(OperationState& state) {
+  if (state.failed && state.copies_in_flight == 0) tell_stopped(state);
   const bool exposed = std::any_of(state.targets.begin(), state.targets.end(),
                                    [](const TargetFlow& flow) { return flow.exposed; });
   const bool over = state.failed ? state.copies_in_flight == 0 && !exposed
                                  : state.started && state.unfinished_flows == 0;
   if (!over) return;
-  if (state.failed) {
-    std::set<Rank> targets;
-    for (const SourceFlow& flow : state.sources) {
-      if (flow.transfer->route == Route::kDirect) targets.insert(flow.transfer->target);
-    }
-    for (const Rank target : targets) send_stopped(state.operation.id, target);
-  }
   const OperationId id = state.operation.id;
   const Status status = state.status;
   if (find(id) == &state) {

@@ -152,11 +152,10 @@ void ReceiveStager::act() {
 std::optional<Seconds> ReceiveStager::next_deadline() const {
   std::optional<Seconds> next;
   for (const auto& [place, pool] : pools_) {
-    // While it is the deliveries' turn nothing is promised, however long it has waited.
-    if (!options_.overlap && (pool.delivering > 0 || !pool.landed.empty())) continue;
-    // A pool without a free slot tells us itself when it has one.
+    // What could not be done when its time had come waits for something that will wake us.
     const auto deadline = pool.patience.deadline(options_.background_patience);
-    if (deadline && pool.slots.has_free() && (!next || *deadline < *next)) next = deadline;
+    if (!deadline || *deadline <= port_.now()) continue;
+    if (!next || *deadline < *next) next = deadline;
   }
   return next;
 }
@@ -165,6 +164,9 @@ ReceiveStager::Demand* ReceiveStager::next_demand(Pool& pool) {
   auto& [foreground, background] = pool.turns;
   const bool background_is_due =
       pool.patience.ended(port_.now(), options_.background_patience) && !background.empty();
+  // Half of the slots are kept for foreground that may come any moment.
+  const bool half_is_free = 2 * pool.slots.free_count() > pool.slots.size();
+  if (foreground.empty() && !half_is_free) return nullptr;
   auto& communicators = foreground.empty() || background_is_due ? background : foreground;
   if (communicators.empty()) return nullptr;
   if (&communicators == &background) pool.patience.served();

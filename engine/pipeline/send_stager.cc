@@ -105,11 +105,10 @@ void SendStager::act() {
 std::optional<Seconds> SendStager::next_deadline() const {
   std::optional<Seconds> next;
   for (const auto& [place, pool] : pools_) {
-    // While it is the NICs' turn nothing is granted, however long it has waited.
-    if (!options_.overlap && pool.sending > 0) continue;
-    // A pool without a free slot tells us itself when it has one.
+    // What could not be done when its time had come waits for something that will wake us.
     const auto deadline = pool.patience.deadline(options_.background_patience);
-    if (deadline && pool.slots.has_free() && (!next || *deadline < *next)) next = deadline;
+    if (!deadline || *deadline <= port_.now()) continue;
+    if (!next || *deadline < *next) next = deadline;
   }
   return next;
 }
@@ -187,7 +186,8 @@ std::optional<SendStager::Choice> SendStager::choose(Pool& pool) const {
   return best;
 }
 
-/// Later stages and background must leave half of the slots to those that come first.
+/// Later stages and background must leave half of the slots to those that come first, and to those
+/// that may come any moment.
 bool SendStager::may_have_slot(const Pool& pool, const Choice& choice, std::uint16_t lowest_stage,
                                bool foreground_waits) const {
   if (!pool.slots.has_free()) return false;
@@ -196,8 +196,8 @@ bool SendStager::may_have_slot(const Pool& pool, const Choice& choice, std::uint
   // A busy target lets relayed chunks wait; the NIC must not run dry meanwhile.
   if (choice.link->is_local() && 4 * pool.relaying >= pool.slots.size()) return false;
   const bool half_is_free = 2 * pool.slots.free_count() > pool.slots.size();
-  if (choice.sharer.first == FlowClass::kBackground && foreground_waits && !half_is_free) {
-    return pool.patience.ended(port_.now(), options_.background_patience);
+  if (choice.sharer.first == FlowClass::kBackground && !half_is_free) {
+    return foreground_waits && pool.patience.ended(port_.now(), options_.background_patience);
   }
   return choice.link->is_local() || choice.waiting.stage == lowest_stage || half_is_free;
 }

@@ -62,6 +62,8 @@ IdealOptions draw_fabric_options(Random& random, Bytes chunk) {
   options.send_slots = random.chance(0.4) ? draw(random, 1, 2) : draw(random, 1, 16);
   options.receive_slots = random.chance(0.4) ? draw(random, 1, 2) : draw(random, 1, 16);
   options.time_limit = Seconds(20.0);
+  // Some thousands are enough.
+  options.step_limit = 300'000;
   return options;
 }
 
