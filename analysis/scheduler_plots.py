@@ -24,9 +24,14 @@ def _caption(figure: Figure, text: str) -> None:
 def draw_skew(config: SchedulerConfig, results: Sequence[Result], calibration: str) -> Figure:
     """Percent of the bound of balanced rails by matrix, each plan a bar: median, whisker: worst."""
     skew = config.skew
-    figure, axes = plt.subplots(
-        1, len(skew.topologies), figsize=(4.6 * len(skew.topologies), 3.6), sharey=True
+    figure, grid = plt.subplots(
+        1,
+        len(skew.topologies),
+        figsize=(4.6 * len(skew.topologies), 3.6),
+        sharey=True,
+        squeeze=False,
     )
+    axes = grid[0]
     width = 0.8 / len(skew.plans)
     for panel, topology in zip(axes, skew.topologies, strict=True):
         for index, plan in enumerate(skew.plans):

@@ -111,7 +111,7 @@ void SendStager::enter(Lease& lease, std::size_t leg, std::int32_t chunks) {
   Link& link = *lease.legs[leg].link;
   if (link.is_local()) return;
   if (link.unasked.empty()) asking_.push_back(&link);
-  link.unasked[ask_of(lease)] += chunks;
+  link.unasked[ask_of(lease, leg)] += chunks;
 }
 
 /// Counts chunks that wait at a leg (or, below zero, no longer do).
@@ -120,7 +120,7 @@ void SendStager::want(Lease& lease, std::size_t leg, std::int32_t chunks) {
   link.wanted += chunks;
   if (link.is_local()) return;  // no stage of the wire waits for it
   for (auto* counts : {&link.pool->wanted, &link.wanted_by}) {
-    const auto entry = counts->try_emplace(ask_of(lease)).first;
+    const auto entry = counts->try_emplace(ask_of(lease, leg)).first;
     entry->second += chunks;
     if (entry->second == 0) counts->erase(entry);
   }
@@ -257,7 +257,7 @@ void SendStager::cancel_leg(Lease& lease, std::size_t leg) {
   unqueue(lease, leg);
   want(lease, leg, -unwanted);
   if (link.is_local()) return;
-  if (const auto unasked = link.unasked.find(ask_of(lease)); unasked != link.unasked.end()) {
+  if (const auto unasked = link.unasked.find(ask_of(lease, leg)); unasked != link.unasked.end()) {
     const std::int32_t never_asked = std::min(unasked->second, unwanted);
     unwanted -= never_asked;
     unasked->second -= never_asked;
@@ -270,7 +270,7 @@ void SendStager::cancel_leg(Lease& lease, std::size_t leg) {
   if (excess > 0) unwanted -= static_cast<std::int32_t>(excess);
   return_excess_credits(link);
   if (unwanted <= 0) return;
-  post_credit_count(MessageKind::kCreditCancel, link, ask_of(lease), unwanted);
+  post_credit_count(MessageKind::kCreditCancel, link, ask_of(lease, leg), unwanted);
 }
 
 void SendStager::close_if_done(Lease& lease) {

@@ -202,9 +202,12 @@ class SendStager {
   void cancel_leg(Lease& lease, std::size_t leg);
   void close_if_done(Lease& lease);
   void ask_for_credits();
-  /// A chunk for several nodes is one unit: all its credits are of its first stage.
-  static Ask ask_of(const Lease& lease) {
-    return {lease.flow_class, lease.operation.communicator, lease.stage};
+  /// A chunk for several nodes is one unit: its first credit is of its first stage. From then on it
+  /// holds a slot at a far end, so that it must not wait for other chunks' stages: two places could
+  /// wait for each other's.
+  static Ask ask_of(const Lease& lease, std::size_t leg) {
+    const std::uint16_t stage = leg == 0 ? lease.stage : std::uint16_t{0};
+    return {lease.flow_class, lease.operation.communicator, stage};
   }
   [[nodiscard]] static bool may_ask(const Pool& pool, const Ask& ask);
   void want(Lease& lease, std::size_t leg, std::int32_t chunks);

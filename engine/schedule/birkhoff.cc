@@ -77,8 +77,7 @@ class PerfectMatching {
 }  // namespace
 
 Decomposition birkhoff_stages(const PortMatrix& matrix) {
-  Decomposition result{
-      .ports = static_cast<int>(matrix.rows()), .lengths = {}, .targets = {}};
+  Decomposition result{.ports = static_cast<int>(matrix.rows()), .lengths = {}, .targets = {}};
   PortMatrix entries = padded(matrix);
   PortMatrix real = matrix;
   std::int64_t left = busiest_port(matrix);

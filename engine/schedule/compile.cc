@@ -42,46 +42,57 @@ Plan head_of(const Pattern& pattern, const Topology& topology, const CompileOpti
   return plan;
 }
 
-/// A pattern's flows by how they are carried.
-struct Flows {
-  std::vector<Flow> single;  ///< to one rank each
-  std::vector<Multicast> multicasts;
-};
+PairFlow to_one(const Flow& flow, Rank target) {
+  return {flow.source, target, flow.source_offset, flow.target_offset, flow.size, flow.flow_class};
+}
 
-Flows sort_out(const Pattern& pattern, const RailMap& rails, const CompileOptions& options) {
-  Flows flows;
+/// Flows to several ranks that are carried as such. Those that a rank's own share can be passed
+/// back from are marked, and the shares' numbers in the pattern added to `given_back`, ascending.
+std::vector<Multicast> multicasts_of(const Pattern& pattern, const RailMap& rails,
+                                     std::vector<std::size_t>& given_back) {
+  std::vector<Multicast> multicasts;
   std::map<Rank, std::vector<std::size_t>> by_source;
-  if (options.algorithm != Algorithm::kP2p) {
-    for (const Flow& flow : pattern.flows) {
-      if (flow.more_targets.empty() || flow.size == Bytes(0)) continue;
-      by_source[flow.source].push_back(flows.multicasts.size());
-      flows.multicasts.push_back(multicast_of(flow, rails));
-    }
-  }
   for (const Flow& flow : pattern.flows) {
-    if (flow.size == Bytes(0)) continue;
-    if (!flow.more_targets.empty()) {
-      if (options.algorithm != Algorithm::kP2p) continue;
-      for (const Rank target : targets_of(flow)) {
-        flows.single.push_back(flow);
-        flows.single.back().target = target;
-        flows.single.back().more_targets.clear();
-      }
-      continue;
-    }
-    bool given_back = false;
-    if (flow.source == flow.target && !flows.multicasts.empty()) {
-      for (const std::size_t i : by_source[flow.source]) {
-        Multicast& multicast = flows.multicasts[i];
-        if (multicast.local.empty() || !is_own_share_of(flow, multicast)) continue;
-        if (std::exchange(multicast.give_back, true)) continue;
-        given_back = true;
-        break;
-      }
-    }
-    if (!given_back) flows.single.push_back(flow);
+    if (flow.more_targets.empty() || flow.size == Bytes(0)) continue;
+    by_source[flow.source].push_back(multicasts.size());
+    multicasts.push_back(multicast_of(flow, rails));
   }
-  return flows;
+  if (multicasts.empty()) return multicasts;
+  for (std::size_t number = 0; number < pattern.flows.size(); ++number) {
+    const Flow& flow = pattern.flows[number];
+    if (flow.source != flow.target || flow.size == Bytes(0)) continue;
+    for (const std::size_t i : by_source[flow.source]) {
+      Multicast& multicast = multicasts[i];
+      if (multicast.local.empty() || !is_own_share_of(flow, multicast)) continue;
+      if (std::exchange(multicast.give_back, true)) continue;
+      given_back.push_back(number);
+      break;
+    }
+  }
+  return multicasts;
+}
+
+/// Calls add(PairFlow) for what goes to single ranks, and returns the rest.
+template <class Add>
+std::vector<Multicast> sort_out(const Pattern& pattern, const RailMap& rails,
+                                const CompileOptions& options, Add add) {
+  const bool expand = options.algorithm == Algorithm::kP2p;
+  std::vector<std::size_t> given_back;
+  std::vector<Multicast> multicasts;
+  if (!expand) multicasts = multicasts_of(pattern, rails, given_back);
+  auto skipped = given_back.begin();
+  for (std::size_t number = 0; number < pattern.flows.size(); ++number) {
+    const Flow& flow = pattern.flows[number];
+    if (flow.size == Bytes(0)) continue;
+    if (skipped != given_back.end() && *skipped == number) {
+      ++skipped;
+    } else if (flow.more_targets.empty()) {
+      add(to_one(flow, flow.target));
+    } else if (expand) {
+      for (const Rank target : targets_of(flow)) add(to_one(flow, target));
+    }
+  }
+  return multicasts;
 }
 
 /// The stage that a transfer is in first.
@@ -91,31 +102,34 @@ std::int32_t first_stage(const Plan& plan, const Transfer& transfer) {
 }
 
 /// Every flow on its own, over the paper's pairs of NICs.
-void build_symmetric(Plan& plan, Flows flows, const RailMap& rails,
+void build_symmetric(Plan& plan, const Pattern& pattern, const RailMap& rails,
                      const CompileOptions& options) {
-  for (const Flow& flow : flows.single) {
+  std::vector<Multicast> multicasts = sort_out(pattern, rails, options, [&](const PairFlow& flow) {
     if (flow.source != flow.target) {
-      forward(flow, rails.topology(), options.chunk_size, std::max(options.rails, 1),
-              plan.transfers);
-      continue;
+      forward({.source = flow.source,
+               .target = flow.target,
+               .source_offset = flow.source_offset,
+               .target_offset = flow.target_offset,
+               .size = flow.size,
+               .flow_class = flow.flow_class},
+              rails.topology(), options.chunk_size, std::max(options.rails, 1), plan.transfers);
+      return;
     }
-    Transfer transfer{.source = flow.source,
-                      .target = flow.target,
-                      .source_offset = flow.source_offset,
-                      .target_offset = flow.target_offset,
-                      .size = flow.size,
-                      .flow_class = flow.flow_class,
-                      .route = Route::kRelayed,
-                      .send_nic = NicId::none(),
-                      .receive_nic = NicId::none(),
-                      .via = self_copy_place(rails, flow.source)};
-    plan.transfers.push_back(std::move(transfer));
-  }
+    Transfer& transfer = plan.transfers.emplace_back();
+    transfer.source = flow.source;
+    transfer.target = flow.target;
+    transfer.source_offset = flow.source_offset;
+    transfer.target_offset = flow.target_offset;
+    transfer.size = flow.size;
+    transfer.flow_class = flow.flow_class;
+    transfer.route = Route::kRelayed;
+    transfer.via = self_copy_place(rails, flow.source);
+  });
   const bool as_rings = options.algorithm == Algorithm::kRing;
-  const RingChain rings(rails, options, as_rings ? flows.multicasts : std::vector<Multicast>());
+  const RingChain rings(rails, options, as_rings ? multicasts : std::vector<Multicast>());
   std::int64_t rounds = 1;
   if (!as_rings) {
-    MulticastTrees trees(rails, options, std::move(flows.multicasts));
+    MulticastTrees trees(rails, options, std::move(multicasts));
     trees.append(static_cast<std::int64_t>(plan.transfers.size()), std::nullopt, plan.transfers);
     rounds = trees.rounds();
   }
@@ -138,24 +152,19 @@ Plan compile_part(const Pattern& pattern, const Topology& topology, const Compil
   require_options(pattern, topology, options);
   Plan plan = head_of(pattern, topology, options);
   const RailMap rails(topology);
-  Flows flows = sort_out(pattern, rails, options);
   // Where NICs are the ports, or rings number their hops, a part cannot be had without the whole.
   const bool part_alone = options.forwarding == Forwarding::kBalanced && rails.nodes_are_ports() &&
                           options.algorithm != Algorithm::kRing;
   const std::optional<NodeId> alone = part_alone ? node : std::nullopt;
   switch (options.forwarding) {
     case Forwarding::kSymmetric:
-      build_symmetric(plan, std::move(flows), rails, options);
+      build_symmetric(plan, pattern, rails, options);
       break;
     case Forwarding::kBalanced: {
-      std::vector<PairFlow> pairs;
-      pairs.reserve(flows.single.size());
-      for (const Flow& flow : flows.single) {
-        pairs.push_back({flow.source, flow.target, flow.source_offset, flow.target_offset,
-                         flow.size, flow.flow_class});
-      }
-      FlowDemand demand(std::move(pairs), topology, alone);
-      build_balanced(plan, demand, std::move(flows.multicasts), rails, options, alone);
+      FlowDemand demand(rails, alone);
+      std::vector<Multicast> multicasts =
+          sort_out(pattern, rails, options, [&](const PairFlow& flow) { demand.add(flow); });
+      build_balanced(plan, demand, std::move(multicasts), rails, options, alone);
       break;
     }
   }

@@ -13,7 +13,6 @@ namespace hoccl::engine {
 /// what an AllToAllv's ranks compile at every call. Throws as that. `memo` may be null: stages seen
 /// lately.
 Plan compile_matrix_for_node(const TrafficMatrix& matrix, bool in_place, const Topology& topology,
-                             const CompileOptions& options, NodeId node,
-                             StageMemo* memo = nullptr);
+                             const CompileOptions& options, NodeId node, StageMemo* memo = nullptr);
 
 }  // namespace hoccl::engine

@@ -36,8 +36,7 @@ Order parse_order(std::string_view name) {
   for (const Order order : {Order::kCritical, Order::kBvn, Order::kRotation, Order::kLocal}) {
     if (name == to_string(order)) return order;
   }
-  throw ConfigError(
-      fmt::format("order = '{}': expected critical, bvn, rotation or local", name));
+  throw ConfigError(fmt::format("order = '{}': expected critical, bvn, rotation or local", name));
 }
 
 Algorithm parse_algorithm(std::string_view name) {

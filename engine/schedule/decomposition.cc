@@ -75,23 +75,23 @@ std::int64_t busiest_port(const PortMatrix& matrix) {
 }
 
 Decomposition decompose(const PortMatrix& matrix, Order order, double quantise) {
-  const std::int64_t step = quantise > 0.0 && order != Order::kLocal && matrix.rows() > 0
-                                ? quantum(matrix, quantise)
-                                : 1;
+  const std::int64_t step =
+      quantise > 0.0 && order != Order::kLocal && matrix.rows() > 0 ? quantum(matrix, quantise) : 1;
   Decomposition result;
   if (step == 1) {
     result = decompose_exactly(matrix, order);
   } else {
-    const PortMatrix steps = matrix.unaryExpr(
-        [step](std::int64_t entry) { return (entry + step - 1) / step; });
+    const PortMatrix steps =
+        matrix.unaryExpr([step](std::int64_t entry) { return (entry + step - 1) / step; });
     result = decompose_exactly(steps, order);
     for (std::int64_t& length : result.lengths) length *= step;
     result = cut_back(matrix, result);
   }
   if (result.stage_count() > static_cast<std::size_t>(kMaxStage) + 1) {
-    throw ConfigError(fmt::format("pattern needs {} stages: expected at most {}; coarser entries "
-                                  "(quantise above 0) make fewer",
-                                  result.stage_count(), kMaxStage + 1));
+    throw ConfigError(
+        fmt::format("pattern needs {} stages: expected at most {}; coarser entries "
+                    "(quantise above 0) make fewer",
+                    result.stage_count(), kMaxStage + 1));
   }
   return result;
 }

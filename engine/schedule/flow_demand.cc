@@ -2,44 +2,45 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
+
+#include "engine/base/check.h"
 
 namespace hoccl::engine {
 
-FlowDemand::FlowDemand(std::vector<PairFlow> flows, const Topology& topology,
-                       std::optional<NodeId> node)
-    : Demand(topology.node_count()) {
-  std::vector<std::size_t> tiles;
-  tiles.reserve(flows.size());
-  begins_.assign(flow_counts_.size() + 1, 0);
-  const auto detailed = [&](NodeId source, NodeId target) {
-    return !node || source == *node || target == *node;
+FlowDemand::FlowDemand(const RailMap& rails, std::optional<NodeId> node)
+    : Demand(rails.topology().node_count()), rails_(rails), node_(node) {}
+
+void FlowDemand::add(const PairFlow& flow) {
+  HOCCL_CHECK(begins_.empty(), "a flow after the first question, from rank {}", flow.source);
+  const NodeId source = rails_.node_of(flow.source);
+  const NodeId target = rails_.node_of(flow.target);
+  bytes_(source.value(), target.value()) += flow.size.count();
+  ++flow_counts_[tile(source, target)];
+  if (!node_ || source == *node_ || target == *node_) flows_.push_back(flow);
+}
+
+void FlowDemand::sort() {
+  const auto tile_of = [&](const PairFlow& flow) {
+    return tile(rails_.node_of(flow.source), rails_.node_of(flow.target));
   };
-  for (const PairFlow& flow : flows) {
-    const NodeId source = topology.node_of(flow.source);
-    const NodeId target = topology.node_of(flow.target);
-    tiles.push_back(tile(source, target));
-    bytes_(source.value(), target.value()) += flow.size.count();
-    ++flow_counts_[tiles.back()];
-    if (detailed(source, target)) ++begins_[tiles.back() + 1];
-  }
+  begins_.assign(flow_counts_.size() + 1, 0);
+  for (const PairFlow& flow : flows_) ++begins_[tile_of(flow) + 1];
   for (std::size_t i = 1; i < begins_.size(); ++i) begins_[i] += begins_[i - 1];
-  flows_.resize(begins_.back());
+  std::vector<PairFlow> sorted(flows_.size());
   std::vector<std::size_t> next(begins_.begin(), begins_.end() - 1);
-  for (std::size_t i = 0; i < flows.size(); ++i) {
-    // Tiles without detail have no room.
-    if (begins_[tiles[i]] < begins_[tiles[i] + 1]) flows_[next[tiles[i]]++] = flows[i];
-  }
+  for (const PairFlow& flow : flows_) sorted[next[tile_of(flow)]++] = flow;
+  flows_ = std::move(sorted);
   for (std::size_t i = 0; i + 1 < begins_.size(); ++i) {
-    std::stable_sort(flows_.begin() + static_cast<std::ptrdiff_t>(begins_[i]),
-                     flows_.begin() + static_cast<std::ptrdiff_t>(begins_[i + 1]),
-                     [](const PairFlow& left, const PairFlow& right) {
-                       return std::tuple(left.source, left.target, left.source_offset) <
-                              std::tuple(right.source, right.target, right.source_offset);
-                     });
+    std::ranges::stable_sort(std::span(flows_).subspan(begins_[i], begins_[i + 1] - begins_[i]), {},
+                             [](const PairFlow& flow) {
+                               return std::tuple(flow.source, flow.target, flow.source_offset);
+                             });
   }
 }
 
 std::span<const PairFlow> FlowDemand::flows_of(NodeId source, NodeId target) {
+  if (begins_.empty()) sort();
   const std::size_t index = tile(source, target);
   return std::span(flows_).subspan(begins_[index], begins_[index + 1] - begins_[index]);
 }

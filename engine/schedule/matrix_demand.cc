@@ -32,8 +32,8 @@ void MatrixDemand::aggregate() {
   std::size_t place = 0;
   for (Eigen::Index row = 0; row < matrix_.rows(); ++row) {
     if (place < own.size() && own[place] == Rank(row)) {
-      std::ranges::copy(received, received_from_own_.begin() +
-                                      static_cast<std::ptrdiff_t>(place * ranks));
+      std::ranges::copy(received,
+                        received_from_own_.begin() + static_cast<std::ptrdiff_t>(place * ranks));
       ++place;
     }
     add_row(row, received);
@@ -107,7 +107,8 @@ void MatrixDemand::find_offsets() {
   }
   if (own.empty()) return;
   for (std::size_t other = 0; other < ranks; ++other) {
-    const std::int64_t* entries = matrix_.data() + static_cast<Eigen::Index>(other) * matrix_.cols();
+    const std::int64_t* entries =
+        matrix_.data() + static_cast<Eigen::Index>(other) * matrix_.cols();
     std::int64_t sent = 0;
     std::size_t place = 0;
     for (Eigen::Index target = 0; target <= own.back().value(); ++target) {

@@ -17,7 +17,8 @@ Multicast multicast_of(const Flow& flow, const RailMap& rails) {
                    .give_back = false};
   const int nodes = rails.topology().node_count();
   std::vector<std::vector<Rank>> by_node(static_cast<std::size_t>(nodes));
-  for (const Rank target : targets_of(flow)) by_node[rails.node_of(target).index()].push_back(target);
+  for (const Rank target : targets_of(flow))
+    by_node[rails.node_of(target).index()].push_back(target);
   for (auto& ranks : by_node) std::ranges::sort(ranks);
   result.local = std::move(by_node[result.node.index()]);
   const auto after = std::ranges::upper_bound(result.local, flow.source);

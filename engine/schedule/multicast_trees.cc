@@ -107,8 +107,8 @@ std::vector<MulticastTrees::Group> MulticastTrees::groups_of(const Multicast& mu
   bool open = false;
   for (std::size_t i = 0; i < multicast.remote.size(); ++i) {
     const bool shares = may_share_stage_in(multicast, multicast.remote[i]);
-    const bool room = open && groups.back().size() <
-                                  static_cast<std::size_t>(options_.nodes_per_stage_in);
+    const bool room =
+        open && groups.back().size() < static_cast<std::size_t>(options_.nodes_per_stage_in);
     if (!shares || !room) groups.emplace_back();
     groups.back().push_back(i);
     open = shares;
@@ -169,8 +169,8 @@ std::int64_t MulticastTrees::rounds() const {
     rounds = std::max(rounds, chunk_count(multicast.size, options_.chunk_size));
   };
   for (const Family& family : families_) {
-    const bool shared = std::ranges::any_of(family.groups,
-                                            [](const Group& group) { return group.size() > 1; });
+    const bool shared =
+        std::ranges::any_of(family.groups, [](const Group& group) { return group.size() > 1; });
     for (const std::size_t member : family.members) {
       if (shared) count(multicasts_[member]);
     }
@@ -301,8 +301,7 @@ void MulticastTrees::append_group(const Family& family, const Group& group,
       if (!is_here(group[i])) continue;
       const FanOut fan = fan_out(rails_, nodes[i], part.pairs[i].receive);
       const FlowId last_id(base + slot(multicast.remote.size() + group[i]));
-      if (const auto last =
-              legs.to_host(last_id, fan, staged, static_cast<int>(group[i]))) {
+      if (const auto last = legs.to_host(last_id, fan, staged, static_cast<int>(group[i]))) {
         transfers.push_back(*last);
       }
     }

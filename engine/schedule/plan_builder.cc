@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <utility>
 
@@ -77,8 +78,8 @@ std::int32_t assign_stages(Plan& plan, const Demand& demand, const MulticastTree
 }  // namespace
 
 void build_balanced(Plan& plan, Demand& demand, std::vector<Multicast> multicasts,
-                    const RailMap& rails, const CompileOptions& options,
-                    std::optional<NodeId> node, StageMemo* memo) {
+                    const RailMap& rails, const CompileOptions& options, std::optional<NodeId> node,
+                    StageMemo* memo) {
   HOCCL_CHECK(!node || rails.nodes_are_ports(), "part of a plan whose ports are NICs");
   const bool as_rings = options.algorithm == Algorithm::kRing;
   const RingChain rings(rails, options, as_rings ? multicasts : std::vector<Multicast>());
@@ -126,13 +127,15 @@ void require_in_range(const CompileOptions& options) {
   }
   const int most = 1 + static_cast<int>(kMaxBranches);
   if (options.nodes_per_stage_in < 1 || options.nodes_per_stage_in > most) {
-    throw ConfigError(fmt::format("nodes_per_stage_in = {}: expected 1 to {}",
-                                  options.nodes_per_stage_in, most));
+    throw ConfigError(
+        fmt::format("nodes_per_stage_in = {}: expected 1 to {}", options.nodes_per_stage_in, most));
   }
 }
 
 void require_chunks(Bytes size, Bytes chunk_size) {
-  if (chunk_count(size, chunk_size) <= kMaxChunksPerTransfer) return;
+  // Their product fits, and a division per flow would be felt.
+  static_assert(kMaxChunkSize.count() <= INT64_MAX / kMaxChunksPerTransfer);
+  if (size <= kMaxChunksPerTransfer * chunk_size) return;
   throw ConfigError(fmt::format("chunk = {}: expected at most {} chunks in {}",
                                 to_string(chunk_size), kMaxChunksPerTransfer, to_string(size)));
 }

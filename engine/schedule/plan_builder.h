@@ -17,8 +17,8 @@ namespace hoccl::engine {
 /// only its head. Given a node, only those with an end there; all have the same ids and stages
 /// either way. That needs RailMap::nodes_are_ports(). `memo` may be null.
 void build_balanced(Plan& plan, Demand& demand, std::vector<Multicast> multicasts,
-                    const RailMap& rails, const CompileOptions& options,
-                    std::optional<NodeId> node, StageMemo* memo = nullptr);
+                    const RailMap& rails, const CompileOptions& options, std::optional<NodeId> node,
+                    StageMemo* memo = nullptr);
 
 /// Leaves of a plan what has an end on the node.
 void keep_node(Plan& plan, const Topology& topology, NodeId node);

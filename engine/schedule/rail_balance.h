@@ -80,8 +80,8 @@ class RailBalance {
   std::int64_t chunk_ = 1;
   std::size_t most_ = 0;
   std::int64_t level_ = 0;
-  std::vector<std::int64_t> amounts_;  // by demand, then rail
-  std::vector<std::int64_t> usable_;   // the same: all bits where it may use the rail, else 0
+  std::vector<std::int64_t> amounts_;   // by demand, then rail
+  std::vector<std::int64_t> usable_;    // the same: all bits where it may use the rail, else 0
   std::vector<std::uint64_t> holders_;  // by rail: a bit per demand that has a part there
   std::size_t words_ = 0;               // of those bits per rail
   std::vector<std::int64_t> loads_;

@@ -31,9 +31,8 @@ RailMap::RailMap(const Topology& topology) : topology_(topology) {
   }
   for (int i = 0; i < topology.nic_count(); ++i) {
     const PlaceId place = topology.place_of(NicId(i));
-    slot_gpus_.push_back(topology.is_host(place)
-                             ? kNoGpu
-                             : topology.gpu(topology.gpu_of(place)).physical);
+    slot_gpus_.push_back(topology.is_host(place) ? kNoGpu
+                                                 : topology.gpu(topology.gpu_of(place)).physical);
   }
   bool equal = true;
   for (int i = 0; i < topology.node_count(); ++i) {

@@ -39,7 +39,8 @@ RelayChoice::RelayChoice(const RailMap& rails, const CompileOptions& options,
     for (const Rank target : multicast.local) takes_part[target.index()] = true;
     sent_by_node_[multicast.node.index()] += size * static_cast<double>(multicast.remote.size());
     node_takes_part[multicast.node.index()] = true;
-    for (const NodeTargets& targets : multicast.remote) node_takes_part[targets.node.index()] = true;
+    for (const NodeTargets& targets : multicast.remote)
+      node_takes_part[targets.node.index()] = true;
   }
   mean_push_.resize(nodes, 0.0);
   for (std::size_t i = 0; i < nodes; ++i) {

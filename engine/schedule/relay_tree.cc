@@ -81,11 +81,10 @@ void RelayTree::spread(const Multicast& multicast, std::span<const Piece> parts)
   for (const Piece& part : parts) {
     const Rank holder = shape_.exchange ? multicast.local[part.holder] : multicast.source;
     const int index = rails_.index_of(holder);
-    demands.push_back(
-        {.size = part.size,
-         .source_gpu = rails_.gpu_of(holder),
-         .target_gpu = kNoGpu,
-         .preferred = preferred_rail(index, index, rails, preferred_step(rails, 0))});
+    demands.push_back({.size = part.size,
+                       .source_gpu = rails_.gpu_of(holder),
+                       .target_gpu = kNoGpu,
+                       .preferred = preferred_rail(index, index, rails, preferred_step(rails, 0))});
   }
   RailSpread spread(rails_, options_.chunk_size, options_.rails);
   for (const RailSpread::Piece& piece : spread.spread(multicast.node, next, demands)) {
@@ -143,8 +142,7 @@ void RelayTree::append_local(const Multicast& multicast, Output& output) const {
     output.add(legs.direct(id, target));
   }
   if (!multicast.give_back) return;
-  output.add(
-      legs.passed_on(output.take_id(), multicast.local.front(), multicast.source, to_first));
+  output.add(legs.passed_on(output.take_id(), multicast.local.front(), multicast.source, to_first));
 }
 
 RelayTree::Origin RelayTree::append_exchange(const Multicast& multicast, const MulticastLegs& legs,

@@ -70,8 +70,8 @@ std::vector<Rank> RingChain::chain_of(const Multicast& multicast,
     for (const Rank rank : targets.ranks) wants[rank.index()] = true;
   }
   std::vector<Rank> chain = {multicast.source};
-  const auto start = static_cast<std::size_t>(std::ranges::find(order, multicast.source) -
-                                              order.begin());
+  const auto start =
+      static_cast<std::size_t>(std::ranges::find(order, multicast.source) - order.begin());
   for (std::size_t step = 1; step < order.size(); ++step) {
     const Rank rank = order[(start + step) % order.size()];
     if (wants[rank.index()]) chain.push_back(rank);

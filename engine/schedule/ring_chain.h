@@ -19,8 +19,7 @@ class RingChain {
  public:
   /// Throws ConfigError for fewer ranks on a node than rings. The map and the options must outlive
   /// this.
-  RingChain(const RailMap& rails, const CompileOptions& options,
-            std::vector<Multicast> multicasts);
+  RingChain(const RailMap& rails, const CompileOptions& options, std::vector<Multicast> multicasts);
 
   [[nodiscard]] bool empty() const { return multicasts_.empty(); }
   /// Appends the transfers of all, with ids from `first` on and stages from `first_stage` on, which

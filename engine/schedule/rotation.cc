@@ -5,8 +5,7 @@
 namespace hoccl::engine {
 
 Decomposition rotation_stages(const PortMatrix& matrix) {
-  Decomposition result{
-      .ports = static_cast<int>(matrix.rows()), .lengths = {}, .targets = {}};
+  Decomposition result{.ports = static_cast<int>(matrix.rows()), .lengths = {}, .targets = {}};
   std::vector<std::int32_t> targets(static_cast<std::size_t>(result.ports));
   for (std::int32_t step = 1; step < result.ports; ++step) {
     std::int64_t length = 0;

@@ -23,8 +23,7 @@ std::shared_ptr<const StageTable> StageMemo::get(const PortMatrix& matrix, Order
     entries_.splice(entries_.begin(), entries_, found);
     return entries_.front().table;
   }
-  auto table =
-      std::make_shared<const StageTable>(matrix, decompose(matrix, order, quantise));
+  auto table = std::make_shared<const StageTable>(matrix, decompose(matrix, order, quantise));
   if (entries_.size() == capacity_) entries_.pop_back();
   entries_.push_front({matrix, order, quantise, table});
   return table;

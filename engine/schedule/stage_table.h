@@ -42,7 +42,7 @@ class StageTable {
   PortMatrix matrix_;
   Decomposition decomposition_;
   std::int32_t rounds_ = 1;
-  std::vector<Entry> entries_;  // by pair
+  std::vector<Entry> entries_;       // by pair
   std::vector<std::int32_t> marks_;  // the same: stages in a round
   std::int32_t list_count_ = 0;
 };

@@ -62,6 +62,7 @@ Workload::Workload(const Scenario& scenario, Bytes size, SimFabric& fabric)
   }
   // Every rank of a collective calls it, of other patterns those with something to move.
   if (!collective_) ranks_ = engine::ranks_of(pattern.flows, rank_count);
+  if (ranks_.empty()) ranks_ = engine::members_of({}, rank_count);  // nothing at all: all call that
   members_ = std::make_shared<const std::vector<Rank>>(ranks_);
   allocate(fabric, pattern.flows);
 }

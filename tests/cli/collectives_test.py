@@ -263,9 +263,15 @@ class Degenerate(ProgramTest):
         self.succeed("sim", "--topology", "lab.toml", "--pattern", "alltoall", "--group", "0,2,3,4",
                      "-b", "1MiB", "-e", "1MiB")
 
-    def test_a_matrix_that_moves_nothing(self) -> None:
+    def test_files_that_move_nothing(self) -> None:
         self.write("zero.csv", "0,0\n0,0\n")
-        self.succeed("sim", "--topology", "h800-1x2", "--pattern", "zero.csv")
+        self.write("zero.json", json.dumps(FLOWS | {"rank_count": 2, "flows": [
+            {"source": 0, "targets": [1], "source_offset_bytes": 0, "target_offset_bytes": 0,
+             "size_bytes": 0}]}))
+        for pattern in ("zero.csv", "zero.json"):
+            self.succeed("sim", "--topology", "h800-1x2", "--pattern", pattern)
+            self.succeed("plan", "--topology", "h800-1x2", "--pattern", pattern)
+            self.succeed("run", "--topology", "h800-1x2", "--pattern", pattern, "--check")
 
     def test_ten_terabytes_are_planned(self) -> None:
         text = self.succeed("plan", "--pattern", "alltoall", "-b", "640GiB", "--predict", "off")

@@ -238,5 +238,21 @@ TEST_P(PortConformance, TimeDoesNotRunBackwards) {
   EXPECT_GT(before, Seconds(0.0));
 }
 
+TEST_P(PortConformance, RanksOfANodeSeeEachOthersCopies) {
+  make(GetParam().within_a_node());
+  const GpuId gpu = topology().gpu_of(Rank(0));
+  EXPECT_EQ(port(1).copies_under_way(gpu, LinkSide::kIn), 0);
+  port(0).report_copies(gpu, LinkSide::kIn, 3);
+  port(1).report_copies(gpu, LinkSide::kIn, 2);
+  port(1).report_copies(gpu, LinkSide::kOut, 7);
+  for (const int rank : {0, 1}) {
+    EXPECT_EQ(port(rank).copies_under_way(gpu, LinkSide::kIn), 5) << rank;
+    EXPECT_EQ(port(rank).copies_under_way(gpu, LinkSide::kOut), 7) << rank;
+  }
+  // What a rank tells replaces what it told before.
+  port(1).report_copies(gpu, LinkSide::kIn, 0);
+  EXPECT_EQ(port(0).copies_under_way(gpu, LinkSide::kIn), 3);
+}
+
 }  // namespace
 }  // namespace hoccl::engine

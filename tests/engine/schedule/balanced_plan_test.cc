@@ -50,10 +50,19 @@ Topology dealt(int nodes, int gpus) {
 }
 
 std::vector<Topology> topologies() {
-  return {cluster(2, 8),        cluster(4, 8),       cluster(2, 2),     cluster(1, 4),
-          cluster(3, 3),        cluster(2, 4, 2),    uneven({4, 8}),    uneven({2, 8, 3}),
-          few_nics(3, 8),       dealt(3, 4),         host_staged_cluster(2, 4),
-          preset_topology("h200-1x1").with_ranks(3), cluster(2, 8).with_ranks(6)};
+  return {cluster(2, 8),
+          cluster(4, 8),
+          cluster(2, 2),
+          cluster(1, 4),
+          cluster(3, 3),
+          cluster(2, 4, 2),
+          uneven({4, 8}),
+          uneven({2, 8, 3}),
+          few_nics(3, 8),
+          dealt(3, 4),
+          host_staged_cluster(2, 4),
+          preset_topology("h200-1x1").with_ranks(3),
+          cluster(2, 8).with_ranks(6)};
 }
 
 PatternRequest request(std::string name, Bytes size) {
@@ -66,16 +75,14 @@ PatternRequest request(std::string name, Bytes size) {
 constexpr const char* kPatterns[] = {"allgather", "alltoall", "alltoallv",
                                      "broadcast", "gather",   "scatter"};
 
-void expect_sound(const Pattern& pattern, const Topology& topology,
-                  const CompileOptions& options) {
+void expect_sound(const Pattern& pattern, const Topology& topology, const CompileOptions& options) {
   const Plan plan = compile(pattern, topology, options);
   EXPECT_EQ(replay(plan, pattern, topology), "");
   EXPECT_EQ(contention(plan), "");
 }
 
 /// That the parts of the nodes are those of the whole.
-void expect_parts(const Pattern& pattern, const Topology& topology,
-                  const CompileOptions& options) {
+void expect_parts(const Pattern& pattern, const Topology& topology, const CompileOptions& options) {
   const Plan whole = compile(pattern, topology, options);
   for (int i = 0; i < topology.node_count(); ++i) {
     const NodeId node(i);
@@ -166,8 +173,7 @@ TEST(BalancedPlan, AMatrixGivesThePartThatItsFlowsGive) {
         const TrafficMatrix matrix = draw_matrix(kind, topology.rank_count(), 32_MiB, 5);
         const Pattern pattern = all_to_all_v(matrix, in_place);
         for (int i = 0; i < topology.node_count(); ++i) {
-          const CompileOptions options{.chunk_size = 256_KiB,
-                                       .forwarding = Forwarding::kBalanced};
+          const CompileOptions options{.chunk_size = 256_KiB, .forwarding = Forwarding::kBalanced};
           EXPECT_EQ(compile_matrix_for_node(matrix, in_place, topology, options, NodeId(i)),
                     compile_for_node(pattern, topology, options, NodeId(i)))
               << to_string(kind) << " on " << topology.name() << ", node " << i;
@@ -205,9 +211,8 @@ TEST(BalancedPlan, UniformPatternsLoadEveryNicEquallyToWithinAChunk) {
 
 TEST(BalancedPlan, AnAllGatherCrossesTheNetworkOncePerRemoteNode) {
   const Topology topology = cluster(4, 8);
-  const Plan plan =
-      compile(make_pattern(request("allgather", 1_GiB), 32), topology,
-              {.chunk_size = 2_MiB, .forwarding = Forwarding::kBalanced});
+  const Plan plan = compile(make_pattern(request("allgather", 1_GiB), 32), topology,
+                            {.chunk_size = 2_MiB, .forwarding = Forwarding::kBalanced});
   std::int64_t crossed = 0;
   for (const std::int64_t sent : sent_by_nic(plan, topology)) crossed += sent;
   EXPECT_EQ(crossed, 3 * (1_GiB).count());
@@ -221,9 +226,8 @@ TEST(BalancedPlan, AnAllGatherCrossesTheNetworkOncePerRemoteNode) {
 
 TEST(BalancedPlan, ALargeBroadcastSendsNoMoreThanOneCopyFromAnyNode) {
   const Topology topology = cluster(4, 8);
-  const Plan plan =
-      compile(make_pattern(request("broadcast", 1_GiB), 32), topology,
-              {.chunk_size = 2_MiB, .forwarding = Forwarding::kBalanced});
+  const Plan plan = compile(make_pattern(request("broadcast", 1_GiB), 32), topology,
+                            {.chunk_size = 2_MiB, .forwarding = Forwarding::kBalanced});
   const auto sent = sent_by_nic(plan, topology);
   for (std::size_t node = 0; node < 4; ++node) {
     std::int64_t of_node = 0;

@@ -30,9 +30,9 @@ inline Scenario nccl_scenario(const NcclCase& values) {
                     .calibration = resolve_calibration("h800")};
   for (const std::string& each : values.settings) scenario.calibration.set(each);
   scenario.system = "nccl:" + std::to_string(values.channels) + "sm";
-  scenario.pattern = values.pattern;
-  scenario.source = engine::Rank(values.source);
-  scenario.target = engine::Rank(values.target);
+  scenario.traffic.request.name = values.pattern;
+  scenario.traffic.request.source = engine::Rank(values.source);
+  scenario.traffic.request.target = engine::Rank(values.target);
   scenario.warmup = 0;
   return scenario;
 }
