@@ -17,7 +17,7 @@ struct OperationState;
 /// Consecutive chunks of a source flow that are leased together.
 struct LeaseSegment {
   std::int32_t stage = 0;
-  std::int32_t gate = 0;   ///< with barriers: the highest stage of its wire legs
+  std::int32_t gate = 0;  ///< with barriers: the highest stage of its wire legs, or of those before
   std::int64_t begin = 0;  ///< first chunk
   std::int64_t chunks = 0;
   std::int64_t requested = 0;    ///< chunks asked for so far

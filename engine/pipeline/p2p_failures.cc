@@ -64,6 +64,10 @@ void P2pExecutor::notify_peers(const OperationState& state, const LinkName& link
     // The source may have ended already and would then tell nobody.
     add_targets(*flow.transfer);
   }
+  // At a barrier everybody waits for everybody.
+  if (options_.barrier) {
+    for (const Rank member : members_of(state)) peers.insert(member);
+  }
   peers.erase(port_.rank());
   // A send stager that reports a link error may itself take part without knowing it there.
   if (state.status.cause != Cause::kLinkError) peers.erase(reporter);
@@ -234,6 +238,7 @@ void P2pExecutor::abort(std::uint16_t communicator) {
 }
 
 bool P2pExecutor::involves(const OperationState& state, Rank rank) const {
+  if (options_.barrier && std::ranges::count(members_of(state), rank) > 0) return true;
   const auto touches = [&](const auto& flow) { return passes(*flow.transfer, rank); };
   return std::any_of(state.sources.begin(), state.sources.end(), touches) ||
          std::any_of(state.targets.begin(), state.targets.end(), touches);

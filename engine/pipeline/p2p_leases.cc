@@ -9,6 +9,38 @@
 
 namespace hoccl::engine {
 
+namespace {
+
+/// The leg of `transfer` that delivers to `target`.
+Branch leg_to(const Transfer& transfer, Rank target) {
+  for (const Branch& branch : transfer.branches) {
+    if (branch.target == target || std::ranges::count(branch.more_targets, target) > 0) {
+      return branch;
+    }
+  }
+  return {.receive_nic = transfer.receive_nic,
+          .target = transfer.target,
+          .stage = transfer.stage,
+          .stage_list = transfer.stage_list};
+}
+
+/// The stage in which a chunk crosses the network before `transfer` passes it on; 0 where it does
+/// not.
+std::int32_t stage_before(const Plan& plan, const Transfer& transfer, std::int64_t chunk) {
+  const Transfer* at = &transfer;
+  while (!at->after.is_none()) {
+    const auto before = std::ranges::lower_bound(plan.transfers, at->after, {}, &Transfer::id);
+    if (before->route == Route::kStaged) {
+      return stage_at(plan, leg_to(*before, at->source), chunks_of(transfer, plan.chunk_size),
+                      chunk);
+    }
+    at = &*before;
+  }
+  return 0;
+}
+
+}  // namespace
+
 /// A flow of several stages is leased stage by stage, so that its send stager can put first what
 /// comes first.
 void P2pExecutor::build_segments(SourceFlow& flow) {
@@ -25,6 +57,10 @@ void P2pExecutor::build_segments(SourceFlow& flow) {
       lease.gate = std::max(lease.gate, stage_at(plan, branch, flow.chunks, begin));
     }
     begin += segment.chunks;
+    // Stages may be in another order than a chunk's hops, which would wait for each other then.
+    if (options_.barrier) {
+      lease.gate = std::max(lease.gate, stage_before(plan, transfer, begin - 1));
+    }
     if (!flow.depends()) lease.unrequested = lease.chunks;
     if (options_.barrier && transfer.route == Route::kStaged) {
       flow.operation->unsent[lease.gate] += lease.chunks;

@@ -126,6 +126,26 @@ void SendStager::want(Lease& lease, std::size_t leg, std::int32_t chunks) {
   }
 }
 
+/// A chunk of this ask has a credit now. If it had not asked for one, it took another's, which must
+/// be asked for anew.
+void SendStager::credit_taken(Link& link, const Ask& ask) {
+  const auto unasked = link.unasked.find(ask);
+  if (unasked == link.unasked.end()) return;
+  const auto wanted = link.wanted_by.find(ask);
+  if (wanted != link.wanted_by.end() && unasked->second <= wanted->second) return;
+  unasked->second -= 1;
+  if (unasked->second == 0) link.unasked.erase(unasked);
+  // The latest: a credit that comes for it serves an earlier one as well.
+  for (auto other = link.wanted_by.rbegin(); other != link.wanted_by.rend(); ++other) {
+    const auto entry = link.unasked.try_emplace(other->first, 0).first;
+    if (entry->second < other->second) {
+      entry->second += 1;
+      return;
+    }
+  }
+  // Else it was asked for by a lease that is cancelled meanwhile.
+}
+
 void SendStager::queue(Lease& lease, std::size_t leg) {
   const double position =
       (static_cast<double>(lease.first + lease.legs[leg].passed) + 0.5) / lease.total;

@@ -141,6 +141,7 @@ void SendStager::pass(Lease& lease, std::size_t leg) {
   if (!link.is_local()) {
     here.taken.push_back(link.credits.front());
     link.credits.pop_front();
+    credit_taken(link, ask_of(lease, leg));
   }
   const bool first_at_next = leg + 1 < lease.legs.size() && lease.waiting_at(leg + 1) == 0;
   here.passed += 1;

@@ -211,6 +211,7 @@ class SendStager {
   }
   [[nodiscard]] static bool may_ask(const Pool& pool, const Ask& ask);
   void want(Lease& lease, std::size_t leg, std::int32_t chunks);
+  static void credit_taken(Link& link, const Ask& ask);
   void post_credit_count(MessageKind kind, const Link& link, const Ask& ask, std::int32_t count);
   void return_excess_credits(Link& link);
   void return_early_credits(Link& link);

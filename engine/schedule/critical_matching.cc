@@ -5,44 +5,16 @@
 #include <utility>
 
 #include "engine/base/check.h"
+#include "engine/schedule/port_set.h"
 
 namespace hoccl::engine {
 namespace {
 
-using Word = std::uint64_t;
-using Port = std::int32_t;
+using Word = PortSet::Word;
+using Port = PortSet::Port;
 
-constexpr int kWordBits = 64;
+constexpr int kWordBits = PortSet::kWordBits;
 constexpr Port kNobody = -1;
-
-/// A set of ports.
-class PortSet {
- public:
-  explicit PortSet(std::size_t words) : words_(words, 0) {}
-
-  void insert(Port port) { word_of(port) |= bit_of(port); }
-  void erase(Port port) { word_of(port) &= ~bit_of(port); }
-  [[nodiscard]] Word word(std::size_t w) const { return words_[w]; }
-  Word& word(std::size_t w) { return words_[w]; }
-  void clear() { std::ranges::fill(words_, 0); }
-  [[nodiscard]] std::size_t words() const { return words_.size(); }
-
-  /// Calls f for each member, which f may erase.
-  template <class F>
-  void for_each(F f) const {
-    for (std::size_t w = 0; w < words_.size(); ++w) {
-      for (Word rest = words_[w]; rest != 0; rest &= rest - 1) {
-        f(static_cast<Port>(w * kWordBits) + std::countr_zero(rest));
-      }
-    }
-  }
-
- private:
-  static Word bit_of(Port port) { return Word{1} << (port % kWordBits); }
-  Word& word_of(Port port) { return words_[static_cast<std::size_t>(port / kWordBits)]; }
-
-  std::vector<Word> words_;
-};
 
 /// The ports seen as senders, or as receivers.
 struct Side {

@@ -9,38 +9,14 @@
 #include "engine/base/check.h"
 #include "engine/base/config_error.h"
 #include "engine/schedule/multicast_legs.h"
+#include "engine/schedule/multicast_path.h"
 #include "engine/schedule/relay_choice.h"
 
 namespace hoccl::engine {
 namespace {
 
-constexpr int kAnyGpu = kNoGpu;
 /// Bounds what the rounds add to a plan.
 constexpr std::int64_t kMostRounds = 64;
-
-/// A lone target must be able to pull; of several, one passes on to the one that cannot.
-int target_gpu(const RailMap& rails, const NodeTargets& targets) {
-  return targets.ranks.size() == 1 ? rails.gpu_of(targets.ranks.front()) : kAnyGpu;
-}
-
-/// The target that stands for its node where the path depends on it: the source's counterpart.
-Rank counterpart(const RailMap& rails, Rank source, const NodeTargets& targets) {
-  const auto found = std::ranges::find(targets.ranks, rails.index_of(source),
-                                       [&](Rank rank) { return rails.index_of(rank); });
-  return found == targets.ranks.end() ? targets.ranks.front() : *found;
-}
-
-RailDemand demand_of(const RailMap& rails, const Multicast& multicast, const NodeTargets& targets,
-                     int turn) {
-  const int count = rails.pair_count(multicast.node, targets.node);
-  const int index = rails.index_of(multicast.source);
-  const bool host = rails.topology().staging() == StagingKind::kHost;
-  return {.size = multicast.size,
-          .source_gpu = rails.gpu_of(multicast.source),
-          .target_gpu = target_gpu(rails, targets),
-          .preferred = host ? index % count
-                            : preferred_rail(index, index, count, preferred_step(count, turn))};
-}
 
 }  // namespace
 
@@ -176,7 +152,7 @@ std::int64_t MulticastTrees::rounds() const {
     }
   }
   for (std::size_t i = 0; i < multicasts_.size(); ++i) {
-    if (relayed_[i] && relayed_[i]->shares_stage_ins(multicasts_[i])) count(multicasts_[i]);
+    if (relayed_[i] && relayed_[i]->needs_rounds(multicasts_[i])) count(multicasts_[i]);
   }
   return std::min(rounds, kMostRounds);
 }
@@ -195,7 +171,7 @@ void MulticastTrees::append(std::int64_t first, std::optional<NodeId> node,
   for (std::int64_t& id : first_ids_) id += first;
   for (std::size_t i = 0; i < multicasts_.size(); ++i) {
     if (relayed_[i]) {
-      relayed_[i]->append(multicasts_[i], first_ids_[i], node, transfers);
+      relayed_[i]->append(multicasts_[i], first_ids_[i], node, transfers, late_);
     } else {
       append_local(i, node, transfers);
     }

@@ -30,6 +30,8 @@ class MulticastTrees {
   /// How often to go through the stages: where one stage-in serves several nodes, its chunks must
   /// not wait in their slots until a whole stage to another node is over.
   [[nodiscard]] std::int64_t rounds() const;
+  /// Of the transfers appended, ascending: those that wait for others between nodes.
+  [[nodiscard]] const std::vector<FlowId>& late() const { return late_; }
   /// Ids that all of them take at most.
   [[nodiscard]] std::int64_t id_count() const;
   /// Appends the transfers with ids from `first` on; given a node, those with an end there.
@@ -72,6 +74,7 @@ class MulticastTrees {
   std::vector<Family> families_;                   // of the others
   std::vector<std::int64_t> first_ids_;            // by multicast, from 0
   std::int64_t id_count_ = 0;
+  std::vector<FlowId> late_;
   int most_parts_;  ///< of one multicast on its way to a node
   RailSpread spread_;
 };

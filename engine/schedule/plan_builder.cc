@@ -64,14 +64,14 @@ std::int32_t assign_stages(Plan& plan, const Demand& demand, const MulticastTree
   }
   if (trees.rounds() == 1 && trees.id_count() == 0) {
     const auto table = node_stages(demand.bytes(), topology.rail_count(), options, memo);
-    assign_node_stages(plan, *table, topology);
+    assign_node_stages(plan, *table, topology, {});
     return table->stage_count();
   }
   PortMatrix bytes = demand.bytes();
   trees.add_demand(bytes);
   const StageTable table =
       node_stages_in_rounds(bytes, topology.rail_count(), options, trees.rounds());
-  assign_node_stages(plan, table, topology);
+  assign_node_stages(plan, table, topology, trees.late());
   return table.stage_count();
 }
 

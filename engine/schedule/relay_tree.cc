@@ -11,8 +11,8 @@ namespace hoccl::engine {
 class RelayTree::Output {
  public:
   Output(const RailMap& rails, std::int64_t first, std::optional<NodeId> node,
-         std::vector<Transfer>& transfers)
-      : rails_(rails), next_(first), node_(node), transfers_(transfers) {}
+         std::vector<Transfer>& transfers, std::vector<FlowId>& late)
+      : rails_(rails), next_(first), node_(node), transfers_(transfers), late_(late) {}
 
   /// The same number on every node, whether it keeps the transfer or not.
   FlowId take_id() { return FlowId(next_++); }
@@ -20,6 +20,8 @@ class RelayTree::Output {
   void add(Transfer transfer) {
     if (!node_ || touches(transfer)) transfers_.push_back(std::move(transfer));
   }
+  /// That it waits for another between nodes.
+  void add_late(FlowId id) { late_.push_back(id); }
 
  private:
   [[nodiscard]] bool touches(const Transfer& transfer) const {
@@ -32,6 +34,7 @@ class RelayTree::Output {
   std::int64_t next_;
   std::optional<NodeId> node_;
   std::vector<Transfer>& transfers_;
+  std::vector<FlowId>& late_;
 };
 
 RelayTree::RelayTree(const RailMap& rails, const CompileOptions& options,
@@ -97,9 +100,8 @@ void RelayTree::spread(const Multicast& multicast, std::span<const Piece> parts)
   }
 }
 
-bool RelayTree::shares_stage_ins(const Multicast& multicast) const {
-  const std::size_t from_hub = multicast.remote.empty() ? 0 : multicast.remote.size() - 1;
-  return group_size() > 1 && (shape_.hubs > 0 ? from_hub : multicast.remote.size()) > 1;
+bool RelayTree::needs_rounds(const Multicast& multicast) const {
+  return shape_.hubs > 0 || (group_size() > 1 && multicast.remote.size() > 1);
 }
 
 void RelayTree::add_demand(const Multicast& multicast, PortMatrix& bytes) const {
@@ -122,8 +124,8 @@ std::int64_t RelayTree::id_count(const Multicast& multicast) const {
 }
 
 void RelayTree::append(const Multicast& multicast, std::int64_t first, std::optional<NodeId> node,
-                       std::vector<Transfer>& transfers) const {
-  Output output(rails_, first, node, transfers);
+                       std::vector<Transfer>& transfers, std::vector<FlowId>& late) const {
+  Output output(rails_, first, node, transfers, late);
   if (!shape_.exchange) append_local(multicast, output);
   for (const Piece& piece : pieces_) {
     const MulticastLegs legs(rails_, multicast, piece.offset, piece.size);
@@ -196,7 +198,9 @@ void RelayTree::append_remote(const Multicast& multicast, const MulticastLegs& l
   }
   for (std::size_t begin = 0; begin < nodes.size(); begin += group_size()) {
     const std::size_t count = std::min(group_size(), nodes.size() - begin);
-    append_staged(legs, origin, from, piece.rail, std::span(nodes).subspan(begin, count), output);
+    const FlowId staged = append_staged(legs, origin, from, piece.rail,
+                                        std::span(nodes).subspan(begin, count), output);
+    if (shape_.hubs > 0) output.add_late(staged);
   }
 }
 

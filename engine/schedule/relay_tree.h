@@ -32,13 +32,13 @@ class RelayTree {
   RelayTree(const RailMap& rails, const CompileOptions& options, const Multicast& multicast,
             Shape shape);
 
-  /// Whether one stage-in serves several nodes anywhere.
-  [[nodiscard]] bool shares_stage_ins(const Multicast& multicast) const;
+  /// Whether one stage-in serves several nodes, or a node passes on what comes from another.
+  [[nodiscard]] bool needs_rounds(const Multicast& multicast) const;
   void add_demand(const Multicast& multicast, PortMatrix& bytes) const;
   [[nodiscard]] std::int64_t id_count(const Multicast& multicast) const;
-  /// As MulticastTrees::append.
+  /// As MulticastTrees::append. Adds to `late` what waits for others between nodes.
   void append(const Multicast& multicast, std::int64_t first, std::optional<NodeId> node,
-              std::vector<Transfer>& transfers) const;
+              std::vector<Transfer>& transfers, std::vector<FlowId>& late) const;
 
  private:
   struct Piece {

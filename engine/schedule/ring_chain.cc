@@ -100,6 +100,20 @@ bool RingChain::rings_are_apart() const {
   return true;
 }
 
+std::vector<RingChain::Share> RingChain::shares_of(const Multicast& multicast) const {
+  std::vector<Share> shares;
+  for (std::size_t ring = 0; ring < orders_.size(); ++ring) {
+    std::vector<Rank> chain = chain_of(multicast, orders_[ring]);
+    const auto same = std::ranges::find(shares, chain, &Share::chain);
+    if (same == shares.end()) {
+      shares.push_back({.chain = std::move(chain), .ring = ring, .rings = 1});
+    } else {
+      ++same->rings;
+    }
+  }
+  return shares;
+}
+
 void RingChain::append(std::int64_t first, std::int32_t first_stage,
                        std::vector<Transfer>& transfers) const {
   // Where a NIC has several neighbours, every chain has stages of its own.
@@ -110,16 +124,17 @@ void RingChain::append(std::int64_t first, std::int32_t first_stage,
   for (std::size_t m = 0; m < multicasts_.size(); ++m) {
     const Multicast& multicast = multicasts_[m];
     const std::int64_t chunks = chunk_count(multicast.size, options_.chunk_size);
-    const std::int64_t shares = std::min(rings, chunks);
     Bytes done(0);
-    for (std::int64_t ring = 0; ring < shares; ++ring) {
-      // As in forward(): the last shares get the odd chunks.
-      const std::int64_t share = chunks / shares + (ring >= shares - chunks % shares ? 1 : 0);
-      const Bytes size = std::min(share * options_.chunk_size, multicast.size - done);
-      hops.lane = apart ? 0 : static_cast<std::int64_t>(m) * rings + ring;
-      append_chain(multicast, MulticastLegs(rails_, multicast, done, size),
-                   chain_of(multicast, orders_[static_cast<std::size_t>(ring)]), hops, transfers);
-      done += size;
+    std::int64_t rings_done = 0;
+    for (const Share& share : shares_of(multicast)) {
+      rings_done += share.rings;
+      const Bytes until =
+          std::min(chunks * rings_done / rings * options_.chunk_size, multicast.size);
+      if (until == done) continue;
+      hops.lane = apart ? 0 : static_cast<std::int64_t>(m * orders_.size() + share.ring);
+      append_chain(multicast, MulticastLegs(rails_, multicast, done, until - done), share.chain,
+                   hops, transfers);
+      done = until;
     }
   }
 }

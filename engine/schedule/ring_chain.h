@@ -33,6 +33,14 @@ class RingChain {
                                            const std::vector<Rank>& order) const;
   [[nodiscard]] bool rings_are_apart() const;
 
+  /// What goes along one chain: the shares of all rings in which the targets follow each other so.
+  struct Share {
+    std::vector<Rank> chain;
+    std::size_t ring = 0;  ///< the first of them
+    std::int64_t rings = 0;
+  };
+  [[nodiscard]] std::vector<Share> shares_of(const Multicast& multicast) const;
+
   /// Where the numbering of a chain's hops stands.
   struct Hops {
     std::int64_t next_id = 0;

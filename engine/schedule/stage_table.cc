@@ -7,10 +7,10 @@
 namespace hoccl::engine {
 namespace {
 
-/// Brings a list's numbers below kMaxStageListTotal. Marks that become empty go.
-void shrink(StageList& list) {
+/// Brings a list's numbers to at most `most`. Marks that become empty go.
+void shrink(StageList& list, std::int64_t most) {
   int shift = 0;
-  while ((list.total >> shift) > kMaxStageListTotal) ++shift;
+  while ((list.total >> shift) > most) ++shift;
   if (shift == 0) return;
   std::int64_t before = 0;
   std::vector<StageMark> marks;
@@ -21,18 +21,6 @@ void shrink(StageList& list) {
   }
   list.marks = std::move(marks);
   list.total >>= shift;
-}
-
-/// Goes through a list `rounds` times, in stages of their own.
-void repeat(StageList& list, std::int32_t rounds, std::int32_t stages) {
-  const std::vector<StageMark> once = list.marks;
-  const std::int64_t total = list.total;
-  for (std::int32_t round = 1; round < rounds; ++round) {
-    for (const StageMark& mark : once) {
-      list.marks.push_back({mark.stage + round * stages, mark.end + round * total});
-    }
-    list.total += total;
-  }
 }
 
 }  // namespace
@@ -64,8 +52,33 @@ StageTable::Entry StageTable::at(int source, int target) const {
   return entries_[pair];
 }
 
+StageTable::Entry StageTable::late_at(int source, int target) const {
+  Entry entry = at(source, target);
+  if (entry.stage_list >= 0) {
+    entry.stage_list += list_count_;
+  } else if (decomposition_.stage_count() > 0) {
+    entry.stage += round_length();
+  }
+  return entry;
+}
+
 std::vector<StageList> StageTable::lists(const std::vector<bool>& wanted) const {
-  std::vector<StageList> lists(list_count());
+  const auto half = static_cast<std::size_t>(list_count_);
+  std::vector<bool> either(half, false);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i]) either[i % half] = true;
+  }
+  const std::vector<StageList> rounds = round_lists(either);
+  std::vector<StageList> lists;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i]) lists.push_back(repeated(rounds[i % half], i < half ? 0 : 1));
+  }
+  return lists;
+}
+
+/// The part of one round.
+std::vector<StageList> StageTable::round_lists(const std::vector<bool>& wanted) const {
+  std::vector<StageList> lists(wanted.size());
   PortMatrix left = matrix_;
   const auto mark = [&](std::size_t stage, int source, int target) {
     const Entry& entry = entries_[index(source, target)];
@@ -89,11 +102,22 @@ std::vector<StageList> StageTable::lists(const std::vector<bool>& wanted) const 
       if (target >= 0) mark(stage, source, target);
     }
   }
-  for (StageList& list : lists) {
-    repeat(list, rounds_, static_cast<std::int32_t>(decomposition_.stage_count()));
-    shrink(list);
-  }
+  // Before they are repeated, so that all rounds have equal shares of every list.
+  for (StageList& list : lists) shrink(list, kMaxStageListTotal / rounds_);
   return lists;
+}
+
+StageList StageTable::repeated(const StageList& round, std::int32_t first_round) const {
+  StageList list;
+  list.marks.reserve(round.marks.size() * static_cast<std::size_t>(rounds_));
+  for (std::int32_t i = 0; i < rounds_; ++i) {
+    for (const StageMark& mark : round.marks) {
+      list.marks.push_back(
+          {mark.stage + (first_round + i) * round_length(), mark.end + i * round.total});
+    }
+  }
+  list.total = rounds_ * round.total;
+  return list;
 }
 
 }  // namespace hoccl::engine

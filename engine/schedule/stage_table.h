@@ -25,19 +25,27 @@ class StageTable {
 
   /// A pair that the matrix has work for. One stage where that is all it has, else a list.
   [[nodiscard]] Entry at(int source, int target) const;
+  /// The same one round later: for what first comes over the network itself, in any stage of its
+  /// round, so that nothing has a lower stage than what it waits for.
+  [[nodiscard]] Entry late_at(int source, int target) const;
 
-  /// The lists that the entries name, by number; those that are not wanted stay empty.
+  /// The lists that are wanted, of those that the entries name, in the order of their numbers. Late
+  /// ones have the higher half.
   [[nodiscard]] std::vector<StageList> lists(const std::vector<bool>& wanted) const;
-  [[nodiscard]] std::int32_t stage_count() const {
-    return rounds_ * static_cast<std::int32_t>(decomposition_.stage_count());
-  }
-  [[nodiscard]] std::size_t list_count() const { return static_cast<std::size_t>(list_count_); }
+  [[nodiscard]] std::size_t list_count() const { return 2 * static_cast<std::size_t>(list_count_); }
+  /// Without late ones.
+  [[nodiscard]] std::int32_t stage_count() const { return rounds_ * round_length(); }
 
  private:
   [[nodiscard]] std::size_t index(int source, int target) const {
     return static_cast<std::size_t>(source) * static_cast<std::size_t>(decomposition_.ports) +
            static_cast<std::size_t>(target);
   }
+  [[nodiscard]] std::int32_t round_length() const {
+    return static_cast<std::int32_t>(decomposition_.stage_count());
+  }
+  [[nodiscard]] std::vector<StageList> round_lists(const std::vector<bool>& wanted) const;
+  [[nodiscard]] StageList repeated(const StageList& round, std::int32_t first_round) const;
 
   PortMatrix matrix_;
   Decomposition decomposition_;

@@ -5,14 +5,18 @@
 namespace hoccl::engine {
 namespace {
 
+/// Lists are numbered as the plan has them: a part of it has fewer.
 template <class PortOf>
-void assign(Plan& plan, const StageTable& table, PortOf port_of) {
+void assign(Plan& plan, const StageTable& table, const std::vector<FlowId>& late, PortOf port_of) {
   std::vector<bool> wanted(table.list_count(), false);
   for (Transfer& transfer : plan.transfers) {
     if (transfer.route != Route::kStaged) continue;
     const int source = port_of(transfer.send_nic);
+    const bool is_late = !late.empty() && std::ranges::binary_search(late, transfer.id);
     const auto write = [&](auto& leg) {
-      const StageTable::Entry entry = table.at(source, port_of(leg.receive_nic));
+      const int target = port_of(leg.receive_nic);
+      const StageTable::Entry entry =
+          is_late ? table.late_at(source, target) : table.at(source, target);
       leg.stage = entry.stage;
       leg.stage_list = entry.stage_list;
       if (entry.stage_list >= 0) wanted[static_cast<std::size_t>(entry.stage_list)] = true;
@@ -21,6 +25,18 @@ void assign(Plan& plan, const StageTable& table, PortOf port_of) {
     for (Branch& branch : transfer.branches) write(branch);
   }
   plan.stage_lists = table.lists(wanted);
+  std::vector<std::int32_t> numbers(wanted.size(), -1);
+  std::int32_t next = 0;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i]) numbers[i] = next++;
+  }
+  const auto renumber = [&](auto& leg) {
+    if (leg.stage_list >= 0) leg.stage_list = numbers[static_cast<std::size_t>(leg.stage_list)];
+  };
+  for (Transfer& transfer : plan.transfers) {
+    renumber(transfer);
+    for (Branch& branch : transfer.branches) renumber(branch);
+  }
 }
 
 /// Work between nodes in chunks per rail. Also where a node sends less than that it takes a turn.
@@ -35,7 +51,8 @@ PortMatrix node_chunks(const PortMatrix& bytes, int rails, const CompileOptions&
 StageTable table_of(const PortMatrix& chunks, const CompileOptions& options, std::int64_t rounds) {
   const Decomposition stages = decompose(chunks, options.order, options.quantise);
   const auto count = std::max<std::int64_t>(1, static_cast<std::int64_t>(stages.stage_count()));
-  const std::int64_t most = (std::int64_t{kMaxStage} + 1) / count;
+  // One more may follow (StageTable::late_at).
+  const std::int64_t most = std::max<std::int64_t>(1, (std::int64_t{kMaxStage} + 1) / count - 1);
   return StageTable(chunks, stages, static_cast<std::int32_t>(std::min(rounds, most)));
 }
 
@@ -70,13 +87,14 @@ StageTable nic_stages(const std::vector<Transfer>& transfers, int nic_count,
   return table_of(chunks, options, rounds);
 }
 
-void assign_node_stages(Plan& plan, const StageTable& table, const Topology& topology) {
+void assign_node_stages(Plan& plan, const StageTable& table, const Topology& topology,
+                        const std::vector<FlowId>& late) {
   const auto nics = topology.nics();
-  assign(plan, table, [nics](NicId nic) { return nics[nic.index()].node.value(); });
+  assign(plan, table, late, [nics](NicId nic) { return nics[nic.index()].node.value(); });
 }
 
 void assign_nic_stages(Plan& plan, const StageTable& table) {
-  assign(plan, table, [](NicId nic) { return nic.value(); });
+  assign(plan, table, {}, [](NicId nic) { return nic.value(); });
 }
 
 }  // namespace hoccl::engine

@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/base/ids.h"
 #include "engine/schedule/compile.h"
 #include "engine/schedule/decomposition.h"
 #include "engine/schedule/plan.h"
@@ -25,9 +26,10 @@ StageTable nic_stages(const std::vector<Transfer>& transfers, int nic_count,
                       const CompileOptions& options, std::int64_t rounds);
 
 /// Writes the stages of nodes into the plan's staged transfers and their branches, with the lists
-/// that these need.
-void assign_node_stages(Plan& plan, const StageTable& table, const Topology& topology);
-/// The same of NICs.
+/// that these need. `late`, ascending: transfers that wait for others between nodes.
+void assign_node_stages(Plan& plan, const StageTable& table, const Topology& topology,
+                        const std::vector<FlowId>& late);
+/// The same of NICs, where no transfer is late.
 void assign_nic_stages(Plan& plan, const StageTable& table);
 
 }  // namespace hoccl::engine

@@ -30,6 +30,7 @@ struct Tally {
   int over_again = 0;  ///< of them: between nodes
   int relayed = 0;     ///< through a third place inside a node
   int lists = 0;       ///< with flows in several stages
+  int spoiled = 0;     ///< that the verifier was to refuse
 };
 
 void count(const Plan& plan, Tally& tally) {
@@ -60,7 +61,7 @@ std::string check(std::uint64_t seed, Tally& tally) {
   }
   if (seed / kShards % kSpoiledEvery != 0) return "";
   Random random(seed ^ 0x5b01);
-  return check_mutations(random, schedule_case, plan);
+  return check_mutations(random, schedule_case, plan, tally.spoiled);
 }
 
 class ScheduleFuzz : public testing::TestWithParam<std::uint64_t> {};
@@ -77,10 +78,11 @@ TEST_P(ScheduleFuzz, CompilesPlansThatHoldAndRun) {
     return wrong.empty() ? wrong : wrong + "; " + describe(draw_schedule_case(seed));
   });
   std::printf(
-      "%d cases, %d refused; %d branch, %d pass on, %d of them between nodes, %d relay, %d "
-      "have stage lists\n",
+      "%d cases, %d refused; %d branch, %d pass on, %d of them between nodes, %d relay, %d have "
+      "stage "
+      "lists; %d spoiled\n",
       tally.cases, tally.refused, tally.branches, tally.passed_on, tally.over_again, tally.relayed,
-      tally.lists);
+      tally.lists, tally.spoiled);
   // Or little would be tested.
   EXPECT_LE(tally.refused, std::max(1, tally.cases / 5));
 }

@@ -180,8 +180,8 @@ bool names_something(const std::string& line) {
           line.find("rank ") != std::string::npos);
 }
 
-}  // namespace
-
+/// Spoils a good plan of the case in one of many ways and says how; empty when this draw fits no
+/// transfer of the plan.
 std::string spoil(Random& random, const ScheduleCase& schedule_case, Plan& plan) {
   const auto index = random.between(0, std::ssize(plan.transfers) - 1);
   const Mutation& mutation =
@@ -192,12 +192,16 @@ std::string spoil(Random& random, const ScheduleCase& schedule_case, Plan& plan)
   return fmt::format("transfer {} {}", id, mutation.name);
 }
 
-std::string check_mutations(Random& random, const ScheduleCase& schedule_case, const Plan& plan) {
+}  // namespace
+
+std::string check_mutations(Random& random, const ScheduleCase& schedule_case, const Plan& plan,
+                            int& applied) {
   if (plan.transfers.empty()) return "";
   for (int i = 0; i < kTries; ++i) {
     Plan spoiled = plan;
     const std::string how = spoil(random, schedule_case, spoiled);
     if (how.empty()) continue;
+    ++applied;
     const std::vector<std::string> violations = find_violations(
         spoiled, &schedule_case.pattern, schedule_case.topology, schedule_case.slots());
     if (violations.empty()) return how + ": nothing found";

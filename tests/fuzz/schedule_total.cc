@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "engine/schedule/decomposition.h"
 #include "engine/schedule/wire_legs.h"
@@ -119,17 +120,33 @@ std::string Total::check() {
                      of_nodes_ ? "nodes" : "NICs", total, least, most);
 }
 
+/// Whether a transfer between nodes passes on what another one brought, perhaps over a third.
+bool crosses_again(const Plan& plan) {
+  std::vector<bool> has_crossed;
+  for (const Transfer& transfer : plan.transfers) {
+    bool before = false;
+    if (!transfer.after.is_none()) {
+      const auto found =
+          std::ranges::lower_bound(plan.transfers, transfer.after, {}, &Transfer::id);
+      before = has_crossed[static_cast<std::size_t>(found - plan.transfers.begin())];
+    }
+    if (before && transfer.route == Route::kStaged) return true;
+    has_crossed.push_back(before || transfer.route == Route::kStaged);
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string check_total(const ScheduleCase& schedule_case, const Plan& plan) {
   const Order order = schedule_case.compile.order;
   if (order != Order::kCritical && order != Order::kBvn) return "";
-  // Hops of a ring have stages of their own, one after the other.
+  // The hops of rings and of chunks that cross the network again have stages one after the other.
   const bool rings = schedule_case.compile.algorithm == Algorithm::kRing &&
                      std::ranges::any_of(schedule_case.pattern.flows, [](const Flow& flow) {
                        return !flow.more_targets.empty() && flow.size > Bytes(0);
                      });
-  if (rings) return "";
+  if (rings || crosses_again(plan)) return "";
   return Total(schedule_case, plan).check();
 }
 

@@ -81,6 +81,11 @@ Seconds PatternRun::end() const {
 
 void PatternRun::run() { run_end_ = fabric_->run(job_->proxies()); }
 
+std::optional<Status> PatternRun::status(std::size_t operation, Rank rank) const {
+  const auto& work = operations_.at(operation).works[rank.index()];
+  return work == nullptr ? std::nullopt : work->status();
+}
+
 std::string PatternRun::wrong() {
   if (run_end_ != RunEnd::kIdle) return "it did not come to an end";
   for (std::size_t i = 0; i < operations_.size(); ++i) {

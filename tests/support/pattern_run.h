@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,10 @@ class PatternRun {
                   const std::vector<Rank>& members = {});
   void enqueue(std::size_t operation, Rank member, StreamId stream);
   void run();
+
+  /// Null while it runs or if the rank has not enqueued it.
+  [[nodiscard]] std::optional<Status> status(std::size_t operation, Rank rank) const;
+  [[nodiscard]] RunEnd run_end() const { return run_end_; }
 
   /// Empty when everything ended well and every byte is right; else what is wrong, one line.
   [[nodiscard]] std::string wrong();
