@@ -82,9 +82,8 @@ bool any_path(const ScheduleCase& schedule_case, Predicate predicate) {
   });
 }
 
-/// Ranks on the node with fewest of them among those that a multicast touches.
-std::size_t fewest_on_a_node(const ScheduleCase& schedule_case) {
-  const Topology& topology = schedule_case.topology;
+/// Ranks that a multicast touches, ascending: a ring passes through all of them.
+std::vector<Rank> ring_ranks(const ScheduleCase& schedule_case) {
   std::vector<Rank> ranks;
   for (const Flow& flow : schedule_case.pattern.flows) {
     if (flow.more_targets.empty() || flow.size == Bytes(0)) continue;
@@ -93,11 +92,16 @@ std::size_t fewest_on_a_node(const ScheduleCase& schedule_case) {
   }
   std::ranges::sort(ranks);
   ranks.erase(std::ranges::unique(ranks).begin(), ranks.end());
-  std::size_t fewest = ranks.size();
+  return ranks;
+}
+
+/// How many of these ranks are on the node with fewest of them.
+std::ptrdiff_t fewest_on_a_node(const std::vector<Rank>& ranks, const Topology& topology) {
+  std::ptrdiff_t fewest = std::ssize(ranks);
   for (const Rank rank : ranks) {
-    const auto count = std::ranges::count(ranks, topology.node_of(rank),
-                                          [&](Rank other) { return topology.node_of(other); });
-    fewest = std::min(fewest, static_cast<std::size_t>(count));
+    fewest = std::min(fewest, std::ranges::count(ranks, topology.node_of(rank), [&](Rank other) {
+                        return topology.node_of(other);
+                      }));
   }
   return fewest;
 }
@@ -112,6 +116,11 @@ bool is_there(const ScheduleCase& schedule_case, const std::string& text) {
     const auto has_none = [&](Rank rank) {
       return staging_nics(topology, topology.gpu_of(rank)).empty();
     };
+    // A ring leaves a node from whoever comes last in it.
+    if (options.algorithm == Algorithm::kRing &&
+        std::ranges::any_of(ring_ranks(schedule_case), has_none)) {
+      return true;
+    }
     return any_path(schedule_case, [&](Rank source, Rank target) {
       return is_node_to_node(source, target) && (has_none(source) || has_none(target));
     });
@@ -130,7 +139,7 @@ bool is_there(const ScheduleCase& schedule_case, const std::string& text) {
   }
   if (text.starts_with("nics = ")) {
     return options.algorithm == Algorithm::kRing &&
-           static_cast<std::size_t>(options.nics) > fewest_on_a_node(schedule_case);
+           options.nics > fewest_on_a_node(ring_ranks(schedule_case), topology);
   }
   return false;
 }

@@ -12,6 +12,7 @@
 #include "engine/pattern/traffic_matrix.h"
 #include "engine/schedule/compile.h"
 #include "engine/schedule/compile_matrix.h"
+#include "engine/schedule/wait_graph.h"
 #include "tests/engine/schedule/plan_replay.h"
 #include "tests/engine/schedule/topologies.h"
 
@@ -212,6 +213,15 @@ std::vector<std::int64_t> sent_by_nic(const Plan& plan, const Topology& topology
   return sent;
 }
 
+/// By chunk.
+std::vector<std::int32_t> stages_of(const Plan& plan, const Transfer& transfer) {
+  std::vector<std::int32_t> stages;
+  for (const StageSegment& segment : segments_of(plan, transfer)) {
+    stages.insert(stages.end(), static_cast<std::size_t>(segment.chunks), segment.stage);
+  }
+  return stages;
+}
+
 TEST(BalancedPlan, UniformPatternsLoadEveryNicEquallyToWithinAChunk) {
   const CompileOptions options{.chunk_size = 2_MiB, .forwarding = Forwarding::kBalanced};
   for (const Topology& topology : {cluster(2, 8), cluster(4, 8), cluster(4, 4)}) {
@@ -265,6 +275,29 @@ TEST(BalancedPlan, ALargeBroadcastSendsNoMoreThanOneCopyFromAnyNode) {
     pushed[transfer.source.index()] += transfer.size.count();
   }
   EXPECT_LE(std::ranges::max(pushed), 8 * ((1_GiB).count() / 7 + (2_MiB).count()));
+}
+
+TEST(BalancedPlan, NothingThatIsPassedOnBetweenNodesHasALowerStageThanWhatItWaitsFor) {
+  for (const Order order : {Order::kCritical, Order::kBvn, Order::kRotation}) {
+    const Topology topology = cluster(5, 8);
+    const Plan plan =
+        compile(make_pattern(request("broadcast", 1_GiB), 40), topology,
+                {.chunk_size = 1_MiB, .forwarding = Forwarding::kBalanced, .order = order});
+    int passed_on = 0;
+    for (const Transfer& transfer : plan.transfers) {
+      if (transfer.route != Route::kStaged || transfer.after.is_none()) continue;
+      const Transfer& before =
+          *std::ranges::lower_bound(plan.transfers, transfer.after, {}, &Transfer::id);
+      if (before.route != Route::kStaged) continue;
+      ++passed_on;
+      const auto first = stages_of(plan, before);
+      const auto second = stages_of(plan, transfer);
+      ASSERT_EQ(first.size(), second.size());
+      for (std::size_t k = 0; k < first.size(); ++k) ASSERT_LT(first[k], second[k]);
+    }
+    EXPECT_GT(passed_on, 0);
+    EXPECT_TRUE(find_wait_cycle(plan).empty());
+  }
 }
 
 TEST(BalancedPlan, ARingWithOneNicLeavesEveryNodeThroughOne) {
