@@ -175,14 +175,16 @@ void SendStager::ask_for_credits() {
 }
 
 /// Credits are asked for one stage after the other: held for later ones they would idle, and
-/// whoever sends to that place now would lack them. The next stage's are asked for while the last
-/// chunks of a stage still wait, as many as half of the slots.
+/// whoever sends to that place now would lack them. A later stage's are asked for when no more
+/// chunks wait in those before it than half of the slots hold.
 bool SendStager::may_ask(const Pool& pool, const Ask& ask) {
-  const auto& [flow_class, communicator, stage] = ask;
-  const auto current = pool.wanted.lower_bound({flow_class, communicator, 0});
-  if (std::get<2>(current->first) == stage) return true;
-  return std::next(current)->first == ask &&
-         2 * current->second <= static_cast<std::int64_t>(pool.slots.size());
+  std::int64_t before = 0;
+  for (auto earlier = pool.wanted.lower_bound({std::get<0>(ask), std::get<1>(ask), 0});
+       earlier != pool.wanted.end() && earlier->first < ask; ++earlier) {
+    before += earlier->second;
+    if (2 * before > static_cast<std::int64_t>(pool.slots.size())) return false;
+  }
+  return true;
 }
 
 void SendStager::post_credit_count(MessageKind kind, const Link& link, const Ask& ask,

@@ -138,8 +138,8 @@ void RemotePort::report_copies(engine::GpuId gpu, engine::LinkSide side, int und
 }
 
 int RemotePort::copies_under_way(engine::GpuId gpu, engine::LinkSide side) const {
-  return ranks_.call(
-      rank_, [=](RankUnderTest& rank) { return rank.port().copies_under_way(gpu, side); });
+  return ranks_.call(rank_,
+                     [=](RankUnderTest& rank) { return rank.port().copies_under_way(gpu, side); });
 }
 
 void RemotePort::enqueue_ready(Gate gate, Sequence sequence) {
