@@ -92,7 +92,7 @@ def test_a_command_says_all_that_decides_the_result(config: SchedulerConfig) -> 
     command = " ".join(run.command(Path("hoccl"), config))
     assert command == (
         "hoccl sim --topology h800-2x8 --pattern alltoallv --matrix uniform --in-place"
-        " --forwarding symmetric --order bvn -b 1GiB -e 1GiB --seed 1"
+        " --forwarding symmetric --order bvn --slots 64 -b 1GiB -e 1GiB --seed 1"
         " --calibration sim/calibration/h800.toml --set copy_engine.concurrency=4 --jobs 1"
     )
 
@@ -163,7 +163,7 @@ def test_results_are_stored_with_their_options(config: SchedulerConfig) -> None:
     results = _results(config)[:3]
     rows = list(csv.DictReader(io.StringIO(format_results(results))))
     assert [row["part"] for row in rows] == ["target"] * 3
-    assert rows[0]["options"] == "--pattern allgather --in-place"
+    assert rows[0]["options"] == "--pattern allgather --in-place --chunk 4MiB --slots 64"
     assert "options_" not in rows[0] and rows[0]["size_bytes"] == str(1 << 30)
 
 
