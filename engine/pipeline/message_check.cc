@@ -46,7 +46,10 @@ void check(FieldCheck& fields, const LeaseRequestMessage& message) {
   fields.check_rank("target", message.target);
   fields.check_same_node();
   fields.expect_within("total", message.total, 1, kMaxCount);
+  // What comes next counts with it.
+  if (!fields.ok()) return;
   fields.expect_within("first", message.first, 0, message.total - 1);
+  if (!fields.ok()) return;
   fields.expect_within("chunks", message.chunks, 1, message.total - message.first);
   fields.check_place(message.place, fields.receiver());
   if (message.send_nic.is_none()) return check_relayed(fields, message);
