@@ -155,9 +155,10 @@ void CountExchange::end_overdue(Seconds now) {
   for (const auto& [id, waiting] : waiting_) {
     if (!waiting.started || waiting.started_at + options_.timeout > now) continue;
     const auto& rows = rows_.at(id).rows;
-    const auto silent = std::ranges::find_if(waiting.members, [&](Rank member) {
+    const std::vector<Rank>& members = waiting.members;  // clang 14 captures no structured binding
+    const auto silent = std::ranges::find_if(members, [&](Rank member) {
       const auto row = rows.find(member);
-      return row == rows.end() || row->second.size() < waiting.members.size();
+      return row == rows.end() || row->second.size() < members.size();
     });
     overdue.emplace_back(id, *silent);
   }
