@@ -75,7 +75,7 @@ void P2pExecutor::describe_copies(std::string& out) const {
                    to_string(copy_class), in_flight, foreground.deliveries.size(),
                    foreground.candidates.size(), background.deliveries.size(),
                    background.candidates.size());
-    if (const auto& since = held_since_[static_cast<std::size_t>(copy_class)]) {
+    if (const auto since = patience_[static_cast<std::size_t>(copy_class)].since()) {
       fmt::format_to(add, ", held back for {:.6f} s{}", (port_.now() - *since).count(),
                      foreground_active_ ? " by foreground work" : "");
     }

@@ -50,27 +50,21 @@ void P2pExecutor::end_overdue(Seconds now) {
 
 void P2pExecutor::background_posted(CopyClass copy_class, FlowClass flow_class) {
   if (flow_class == FlowClass::kBackground) {
-    held_since_[static_cast<std::size_t>(copy_class)].reset();
+    patience_[static_cast<std::size_t>(copy_class)].served();
   }
 }
 
 /// A gap in the foreground work in which nothing could be posted does not start the wait anew, so
 /// that background gets on however the foreground work is spread.
 void P2pExecutor::watch_background(CopyClass copy_class) {
-  std::optional<Seconds>& held_since = held_since_[static_cast<std::size_t>(copy_class)];
-  if (work(copy_class, FlowClass::kBackground).empty()) {
-    held_since.reset();
-  } else if (!held_since) {
-    held_since = port_.now();
-  }
+  patience_[static_cast<std::size_t>(copy_class)].watch(
+      !work(copy_class, FlowClass::kBackground).empty(), port_.now());
 }
 
 std::optional<Seconds> P2pExecutor::background_deadline(CopyClass copy_class) const {
   const auto index = static_cast<std::size_t>(copy_class);
-  const std::optional<Seconds>& held_since = held_since_[index];
-  const EngineWork& background = work_[index][static_cast<std::size_t>(FlowClass::kBackground)];
-  if (!held_since || background.empty()) return std::nullopt;
-  return *held_since + options_.background_patience;
+  if (work_[index][static_cast<std::size_t>(FlowClass::kBackground)].empty()) return std::nullopt;
+  return patience_[index].deadline(options_.background_patience);
 }
 
 }  // namespace hoccl::engine

@@ -16,6 +16,7 @@
 #include "engine/pipeline/delivery_queue.h"
 #include "engine/pipeline/operation_state.h"
 #include "engine/pipeline/options.h"
+#include "engine/pipeline/patience.h"
 #include "engine/pipeline/stage_barrier.h"
 
 namespace hoccl::engine {
@@ -44,7 +45,6 @@ class P2pExecutor {
   [[nodiscard]] const Status* failure_of(const OperationId& id) const;
   /// It ended before it could be added; whoever asks is told.
   void never_added(const OperationId& id, const Status& status);
-  [[nodiscard]] bool has_ended(const OperationId& id) const;
 
   // Messages and completions, as the proxy received them.
   void ready(Rank target, const ReadyMessage& message);
@@ -86,6 +86,7 @@ class P2pExecutor {
   OperationState* find_with_zombies(const OperationId& id);
   /// What numbers an operation: its id without the number.
   static OperationId sequence_of(OperationId id);
+  [[nodiscard]] bool has_ended(const OperationId& id) const;
   void build_flows(OperationState& state);
   void build_source(OperationState& state, const Transfer& transfer);
   void link_dependents(OperationState& state);
@@ -188,7 +189,7 @@ class P2pExecutor {
   StageBarrier barrier_;
   bool foreground_active_ = false;
   /// Since when background copies wait for an engine without one of them being posted.
-  std::array<std::optional<Seconds>, kCopyClassCount> held_since_;
+  std::array<Patience, kCopyClassCount> patience_;
   /// Whose turn it is when the patience of background ends.
   std::array<bool, kCopyClassCount> chunk_first_{};
 };

@@ -19,6 +19,8 @@ class Patience {
     }
   }
   void served() { since_.reset(); }
+  /// Since when it waits, if it does.
+  [[nodiscard]] std::optional<Seconds> since() const { return since_; }
   [[nodiscard]] std::optional<Seconds> deadline(Seconds limit) const {
     if (!since_) return std::nullopt;
     return *since_ + limit;
