@@ -1,6 +1,7 @@
 // The collectives by name: each is one request.
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,16 @@
 #include "engine/pattern/traffic_matrix.h"
 
 namespace hoccl::engine {
+namespace {
+
+CollectiveRequest rooted(std::string_view name, Bytes size, Rank root, bool in_place, Region send,
+                         Region receive) {
+  return {.pattern = {.name = std::string(name), .size = size, .root = root, .in_place = in_place},
+          .send_buffer = send,
+          .receive_buffer = receive};
+}
+
+}  // namespace
 
 std::shared_ptr<Work> Communicator::all_gather(Bytes size, bool in_place, Region send,
                                                Region receive, StreamId stream) {
@@ -53,35 +64,17 @@ std::shared_ptr<Work> Communicator::all_to_all_v(std::shared_ptr<const TrafficMa
 
 std::shared_ptr<Work> Communicator::broadcast(Bytes size, Rank root, bool in_place, Region send,
                                               Region receive, StreamId stream) {
-  return collective({.pattern = {.name = std::string(kBroadcastName),
-                                 .size = size,
-                                 .root = root,
-                                 .in_place = in_place},
-                     .send_buffer = send,
-                     .receive_buffer = receive},
-                    stream);
+  return collective(rooted(kBroadcastName, size, root, in_place, send, receive), stream);
 }
 
 std::shared_ptr<Work> Communicator::gather(Bytes size, Rank root, bool in_place, Region send,
                                            Region receive, StreamId stream) {
-  return collective({.pattern = {.name = std::string(kGatherName),
-                                 .size = size,
-                                 .root = root,
-                                 .in_place = in_place},
-                     .send_buffer = send,
-                     .receive_buffer = receive},
-                    stream);
+  return collective(rooted(kGatherName, size, root, in_place, send, receive), stream);
 }
 
 std::shared_ptr<Work> Communicator::scatter(Bytes size, Rank root, bool in_place, Region send,
                                             Region receive, StreamId stream) {
-  return collective({.pattern = {.name = std::string(kScatterName),
-                                 .size = size,
-                                 .root = root,
-                                 .in_place = in_place},
-                     .send_buffer = send,
-                     .receive_buffer = receive},
-                    stream);
+  return collective(rooted(kScatterName, size, root, in_place, send, receive), stream);
 }
 
 }  // namespace hoccl::engine
