@@ -42,7 +42,7 @@ class Abort : public testing::TestWithParam<Aborting> {};
 
 TEST_P(Abort, EndsTheOperationOnBothSides) {
   const auto [living, event, by] = GetParam();
-  BrokenJob broken(living, event, TrapAction::kHold);
+  BrokenJob broken(living, event);
   const TrapLine& trap = broken.job().ranks().trap_line();
   broken.enqueue_messages();
   ASSERT_TRUE(trap.await_spring(kPatience));

@@ -37,7 +37,7 @@ Rank rank_of(Role role, bool direct) {
   return Rank::none();
 }
 
-JobSettings settings_for(SeamEvent event, TrapAction action, bool direct) {
+JobSettings settings_for(SeamEvent event, bool direct) {
   engine::FabricSettings fabric;
   fabric.slot_size = kChunk;
   fabric.send_slots = kSlots;
@@ -48,7 +48,7 @@ JobSettings settings_for(SeamEvent event, TrapAction action, bool direct) {
   trap.event = event;
   // In the middle of the message; a message has one Ready.
   trap.count = event == SeamEvent::kReadyPolled ? 1 : 2;
-  trap.action = action;
+  trap.action = TrapAction::kHold;
   settings.trap = trap;
   return settings;
 }
@@ -88,9 +88,9 @@ Role observer_of(SeamEvent event) {
   std::abort();  // all events are above
 }
 
-BrokenJob::BrokenJob(Living living, SeamEvent event, TrapAction action)
+BrokenJob::BrokenJob(Living living, SeamEvent event)
     : direct_(event == SeamEvent::kDirectPosted),
-      job_(settings_for(event, action, direct_), living),
+      job_(settings_for(event, direct_), living),
       broken_{rank_of(Role::kSource), rank_of(Role::kTarget), kCommunicator, 1, {}, {}, {}},
       other_{Rank(2), Rank(7), kOther, 2, {}, {}, {}} {}
 

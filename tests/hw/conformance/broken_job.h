@@ -23,7 +23,7 @@ class BrokenJob {
   static constexpr int kOther = 1;
 
   /// The trap springs when the message's observer sees `event` for the count-th time.
-  BrokenJob(Living living, SeamEvent event, TrapAction action);
+  BrokenJob(Living living, SeamEvent event);
 
   [[nodiscard]] engine::Rank rank_of(Role role) const;
   HwJob& job() { return job_; }

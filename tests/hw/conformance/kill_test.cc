@@ -42,19 +42,14 @@ class Kill : public testing::TestWithParam<Killing> {};
 
 TEST_P(Kill, IsReportedToEverySurvivor) {
   const auto [event, role] = GetParam();
-  // The observer dies by itself, at once; it holds the chunk in its state while another dies.
-  const bool dies_itself = observer_of(event) == role;
-  BrokenJob broken(Living::kProcess, event, dies_itself ? TrapAction::kDie : TrapAction::kHold);
+  // The observer holds the chunk in its state while it or another is killed.
+  BrokenJob broken(Living::kProcess, event);
   const engine::Rank victim = broken.rank_of(role);
   HwRanks& ranks = broken.job().ranks();
   broken.enqueue_messages();
-  if (dies_itself) {
-    ranks.await_death(victim, kPatience);
-  } else {
-    ASSERT_TRUE(ranks.trap_line().await_spring(kPatience));
-    ranks.kill(victim);
-    ranks.trap_line().release();
-  }
+  ASSERT_TRUE(ranks.trap_line().await_spring(kPatience));
+  ranks.kill(victim);
+  ranks.trap_line().release();
   broken.expect_survivors_end(victim,
                               [victim](const Status& status) { return names(status, victim); });
 }

@@ -22,12 +22,14 @@ TEST(BrokenPeer, IsKilledAndItsOperationsFail) {
       engine::preset_topology("h800-1x4").with_ranks(3), {}, {}, {}, /*proxies=*/true, {}};
   settings.options.slot_size = settings.compile.chunk_size;
   HwRanks ranks(settings, Living::kProcess);
-  ranks.call(Rank(1), [](RankUnderTest& rank) {
-    Message garbage;
-    garbage.bytes.fill(std::byte{0xff});
-    rank.port().post_message(Rank(0), garbage);
-  });
-  ranks.await_death(Rank(1), Seconds(10.0));
+  ranks.call_until_killed(
+      Rank(1),
+      [](RankUnderTest& rank) {
+        Message garbage;
+        garbage.bytes.fill(std::byte{0xff});
+        rank.port().post_message(Rank(0), garbage);
+      },
+      Seconds(10.0));
 
   const Region source{ranks.allocate(Rank(0), kSize), Bytes(0), kSize};
   const Region target{ranks.allocate(Rank(2), kSize), Bytes(0), kSize};

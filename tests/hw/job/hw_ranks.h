@@ -63,7 +63,11 @@ class HwRanks {
   [[nodiscard]] std::vector<engine::Rank> living() const;
 
   void kill(engine::Rank rank) { hosts_.at(rank.index())->kill(); }
-  void await_death(engine::Rank rank, engine::Seconds timeout) {
+  /// Runs what somebody else will kill the rank for, perhaps before it can answer. Throws
+  /// RankFailed.
+  template <class Closure>
+  void call_until_killed(engine::Rank rank, const Closure& closure, engine::Seconds timeout) {
+    ask(rank, closure, {});
     hosts_.at(rank.index())->await_death(timeout);
   }
 

@@ -174,10 +174,11 @@ void RankHost::kill() {
 }
 
 void RankHost::await_death(Seconds timeout) {
-  char byte = 0;
-  if (!wait_readable(timeout) || ::recv(socket_.get(), &byte, 1, MSG_PEEK) > 0) {
-    throw RankFailed(fmt::format("{} did not die within {} s", name(), timeout.count()));
-  }
+  do {
+    if (!wait_readable(timeout)) {
+      throw RankFailed(fmt::format("{} did not die within {} s", name(), timeout.count()));
+    }
+  } while (read_frame(socket_.get()));
   reap();
 }
 

@@ -49,7 +49,8 @@ class RankHost {
   [[nodiscard]] bool alive() const { return static_cast<bool>(socket_); }
   /// SIGKILL; it is gone afterwards. Processes only.
   void kill();
-  /// Waits until the process has been killed by somebody. Throws RankFailed.
+  /// Waits until the process has been killed by somebody, whether or not it still answered the last
+  /// ask(). Throws RankFailed.
   void await_death(engine::Seconds timeout);
   /// Lets it end by itself. Throws RankFailed when it does not, or ends with an error.
   void end(engine::Seconds timeout);
