@@ -23,15 +23,14 @@ int rank_of(const SourceFlow& flow) {
 }  // namespace
 
 bool CopyCandidates::Candidate::operator<(const Candidate& other) const {
-  return std::tie(rank, stage, position, id, operation) <
-         std::tie(other.rank, other.stage, other.position, other.id, other.operation);
+  return std::tie(rank, stage, turn, id, operation) <
+         std::tie(other.rank, other.stage, other.turn, other.id, other.operation);
 }
 
-void CopyCandidates::insert(SourceFlow& flow) {
-  const std::int64_t chunk = flow.first_waiting_chunk();
-  const double position = (static_cast<double>(chunk) + 0.5) / static_cast<double>(flow.chunks);
+void CopyCandidates::insert(SourceFlow& flow, double turn) {
   waiting_[flow.operation->operation.id.communicator].insert(
-      {rank_of(flow), flow.stage_of(chunk), position, flow.id, flow.operation->number, &flow});
+      {rank_of(flow), flow.stage_of(flow.first_waiting_chunk()), turn, flow.id,
+       flow.operation->number, &flow});
 }
 
 SourceFlow* CopyCandidates::take(const Load& load, const May& may) {
@@ -44,7 +43,7 @@ SourceFlow* CopyCandidates::take(const Load& load, const May& may) {
     std::set<Candidate>& candidates = waiting_.at(communicator);
     const auto best = choose(candidates, load);
     SourceFlow& flow = *best->flow;
-    if (!may(flow, best->position)) continue;
+    if (!may(flow)) continue;
     candidates.erase(best);
     share_.charge(communicator, flow.chunk_size(flow.first_waiting_chunk()).count());
     if (candidates.empty()) waiting_.erase(communicator);
@@ -60,7 +59,7 @@ std::set<CopyCandidates::Candidate>::iterator CopyCandidates::choose(
   int least = load(*first->flow);
   for (auto other = std::next(first); other != candidates.end(); ++other) {
     if (other->rank != first->rank || other->stage != first->stage) break;
-    const double ahead = other->position - first->position;
+    const double ahead = other->turn - first->turn;
     if (ahead * static_cast<double>(other->flow->chunks) > kMostChunksAhead) break;
     const int its = load(*other->flow);
     if (its >= least) continue;

@@ -17,12 +17,12 @@ namespace hoccl::engine {
 /// of m at (k + 1/2) / m).
 class CopyCandidates {
  public:
-  /// Of a flow that is not queued.
-  void insert(SourceFlow& flow);
+  /// Of a flow that is not queued. `turn`: lower goes first; its position, to interleave.
+  void insert(SourceFlow& flow, double turn);
   /// How much the port is used that a flow's copies go to.
   using Load = std::function<int(const SourceFlow&)>;
-  /// Whether a flow's chunk at this position may go now.
-  using May = std::function<bool(const SourceFlow&, double)>;
+  /// Whether a flow's next chunk may go now.
+  using May = std::function<bool(const SourceFlow&)>;
   /// Takes the flow whose turn it is out of the queue, if it may go: of those of one stage that
   /// would not get more than two chunks ahead of their share, the one whose target port is least
   /// used.
@@ -37,7 +37,7 @@ class CopyCandidates {
   struct Candidate {
     int rank = 0;  ///< between nodes, passing on, inside the node
     std::int32_t stage = 0;
-    double position = 0.0;
+    double turn = 0.0;
     FlowId id;  ///< plans list a source's targets beginning with the next one, so ties spread
     std::int64_t operation = 0;  ///< of equal flows of two operations, that which is older
     SourceFlow* flow = nullptr;

@@ -5,6 +5,12 @@
 #include "engine/base/check.h"
 
 namespace hoccl::engine {
+namespace {
+
+/// How many more chunks may wait at one place than at the next to be pulled from.
+constexpr std::size_t kMostChunksBehind = 2;
+
+}  // namespace
 
 void DeliveryQueue::push(const Delivery& delivery) {
   const PlaceId place(delivery.descriptor.place);
@@ -20,11 +26,13 @@ Delivery DeliveryQueue::take(PlaceId first, const std::function<int(PlaceId)>& l
   const PlaceId after = last_.is_none() ? first : PlaceId(last_.value() + 1);
   const auto begin = static_cast<std::size_t>(
       std::ranges::lower_bound(places_, after, {}, &AtPlace::place) - places_.begin());
+  std::size_t longest = 0;
+  for (const AtPlace& at : places_) longest = std::max(longest, at.deliveries.size());
   AtPlace* best = nullptr;
   int least = 0;
   for (std::size_t tried = 0; tried < places_.size(); ++tried) {
     AtPlace& at = places_[(begin + tried) % places_.size()];
-    if (at.deliveries.empty()) continue;
+    if (at.deliveries.empty() || at.deliveries.size() + kMostChunksBehind < longest) continue;
     const int copies = load(at.place);
     if (best != nullptr && copies >= least) continue;
     best = &at;

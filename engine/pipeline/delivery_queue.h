@@ -20,7 +20,9 @@ struct Delivery {
 /// Landed chunks that wait for one copy engine of a target. Chunks for all ranks of a node land at
 /// all its places at about the same time; if every rank pulled them in the order of their arrival,
 /// all would pull from one place at once. So the place whose port is least used goes first; places
-/// take turns among equals, and each rank begins with another one.
+/// take turns among equals, and each rank begins with another one. But a place whose GPU is busy
+/// all the time must not fall behind, or its NIC would run out of receive slots: of the places,
+/// only those with about the most chunks waiting count.
 class DeliveryQueue {
  public:
   void push(const Delivery& delivery);

@@ -59,6 +59,10 @@ struct SourceFlow {
   [[nodiscard]] std::int64_t first_waiting_chunk() const {
     return depends() ? available.front() : posted;
   }
+  /// Its place in the source's order, from 0 to 1 (paper §3.4).
+  [[nodiscard]] double position() const {
+    return (static_cast<double>(first_waiting_chunk()) + 0.5) / static_cast<double>(chunks);
+  }
   LeaseSegment& segment_of(std::int64_t chunk);
   [[nodiscard]] std::int32_t stage_of(std::int64_t chunk) const;
   [[nodiscard]] Bytes chunk_size(std::int64_t chunk) const;

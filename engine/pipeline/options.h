@@ -28,6 +28,10 @@ struct PipelineOptions {
   /// those between nodes (unless they pass chunks on): what the paper's AllToAll figure suggests
   /// (Fig. 8).
   bool overlap = true;
+  /// Off: a source's flows go one after the other instead of in proportion to their sizes.
+  bool interleave = true;
+  /// Off: transfers inside a node wait for those between nodes instead of filling NVLink's slack.
+  bool slack_fill = true;
   /// A target announces itself when its stream has reached the operation. Off: as soon as the
   /// operation is submitted, which can deadlock (kept to show that it does).
   bool admission = true;

@@ -14,7 +14,8 @@ bool P2pExecutor::can_copy(const SourceFlow& flow) const {
   if (flow.leased()) return !flow.slots.empty();
   // Transfers between nodes may wait for what is passed on along a chain.
   const bool in_chain = flow.depends() || flow.stepwise;
-  return options_.overlap || in_chain || flow.operation->unfinished_leased == 0;
+  return (options_.overlap && options_.slack_fill) || in_chain ||
+         flow.operation->unfinished_leased == 0;
 }
 
 P2pExecutor::EngineWork& P2pExecutor::work(CopyClass copy_class, FlowClass flow_class) {
@@ -24,7 +25,8 @@ P2pExecutor::EngineWork& P2pExecutor::work(CopyClass copy_class, FlowClass flow_
 void P2pExecutor::queue_candidate(SourceFlow& flow) {
   if (flow.queued || !can_copy(flow)) return;
   flow.queued = true;
-  work(flow.copy_class, flow.transfer->flow_class).candidates.insert(flow);
+  const double turn = options_.interleave ? flow.position() : static_cast<double>(flow.id.value());
+  work(flow.copy_class, flow.transfer->flow_class).candidates.insert(flow, turn);
 }
 
 void P2pExecutor::act() {
@@ -74,10 +76,10 @@ bool P2pExecutor::post_next_foreground(CopyClass copy_class) {
 
 /// What stays in the node fills the slack of what leaves it: chunks that are ahead of that go only
 /// where both ports have room, or when this rank would idle.
-bool P2pExecutor::fills_slack(const SourceFlow& flow, double position) const {
+bool P2pExecutor::fills_slack(const SourceFlow& flow) const {
   constexpr int kRoom = 3;
   if (flow.transfer->route == Route::kStaged || flow.depends()) return true;
-  if (position <= flow.operation->staged_progress()) return true;
+  if (flow.position() <= flow.operation->staged_progress()) return true;
   if (copies_.in_flight(flow.copy_class) == 0) return true;
   return load_of(port_.topology().gpu_of(port_.rank()), LinkSide::kOut) < kRoom &&
          load_of(sink_of(flow), LinkSide::kIn) < kRoom;
@@ -126,9 +128,7 @@ bool P2pExecutor::post_waiting_chunk(CopyClass copy_class, FlowClass flow_class)
   if (candidates.empty()) return false;
   SourceFlow* flow = candidates.take(
       [this](const SourceFlow& waiting) { return load_of(sink_of(waiting), LinkSide::kIn); },
-      [this](const SourceFlow& waiting, double position) {
-        return fills_slack(waiting, position);
-      });
+      [this](const SourceFlow& waiting) { return fills_slack(waiting); });
   if (flow == nullptr) return false;
   flow->queued = false;
   post_source_chunk(*flow);

@@ -116,7 +116,7 @@ class P2pExecutor {
   EngineWork& work(CopyClass copy_class, FlowClass flow_class);
   bool post_next(CopyClass copy_class);
   bool post_next_foreground(CopyClass copy_class);
-  [[nodiscard]] bool fills_slack(const SourceFlow& flow, double position) const;
+  [[nodiscard]] bool fills_slack(const SourceFlow& flow) const;
   [[nodiscard]] int load_of(GpuId gpu, LinkSide side) const;
   /// Where the copies of a flow go; none: host memory.
   [[nodiscard]] GpuId sink_of(const SourceFlow& flow) const;

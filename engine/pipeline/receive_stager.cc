@@ -46,6 +46,7 @@ void ReceiveStager::set_wanted(Demand& demand, std::int64_t wanted) {
   if (demand.wanted > 0 && wanted == 0) {
     auto& stages = communicators.at(demand.communicator);
     std::erase(stages.at(demand.stage), &demand);
+    demand.promised = 0;
     if (stages.at(demand.stage).empty()) stages.erase(demand.stage);
     if (stages.empty()) communicators.erase(demand.communicator);
   }
@@ -174,12 +175,19 @@ ReceiveStager::Demand* ReceiveStager::next_demand(Pool& pool) {
       communicators, {}, [&](const auto& entry) { return pool.share.served(entry.first); });
   pool.share.charge(communicator->first, 1);
   auto& senders = communicator->second.begin()->second;
-  Demand* demand = senders.front();
+  // Everyone who sends to us gets on at the same pace, whatever their shares: whoever has most to
+  // send, here and elsewhere, must not end last.
+  const auto least = std::ranges::min_element(senders, {}, [](const Demand* demand) {
+    return (static_cast<double>(demand->promised) + 0.5) /
+           static_cast<double>(demand->promised + demand->wanted);
+  });
+  Demand* demand = *least;
+  demand->promised += 1;
   if (demand->wanted == 1) {
     set_wanted(*demand, 0);
   } else {
     demand->wanted -= 1;
-    senders.pop_front();
+    senders.erase(least);
     senders.push_back(demand);
   }
   return demand;

@@ -23,7 +23,8 @@ namespace hoccl::engine {
 /// The receiving half of the staging service of the places one rank hosts: promises receive slots
 /// (credits) to send stagers, announces landed chunks to their targets, takes slots back when the
 /// last target has pulled. Foreground is promised slots before background; communicators get equal
-/// parts; then the lowest stage comes first, because its sender is the one that sends now.
+/// parts; then the lowest stage comes first, because its sender is the one that sends now; then
+/// whoever has got the smallest part of what he wants.
 class ReceiveStager {
  public:
   ReceiveStager(Port& port, const PipelineOptions& options);
@@ -77,7 +78,8 @@ class ReceiveStager {
     Rank send_host;
     Pool* pool = nullptr;
     std::int64_t wanted = 0;
-    CreditMessage credit;  ///< being collected during act()
+    std::int64_t promised = 0;  ///< since nothing was wanted
+    CreditMessage credit;       ///< being collected during act()
   };
 
   Pool& pool_of(PlaceId place);

@@ -148,7 +148,9 @@ void SendStager::credit_taken(Link& link, const Ask& ask) {
 
 void SendStager::queue(Lease& lease, std::size_t leg) {
   const double position =
-      (static_cast<double>(lease.first + lease.legs[leg].passed) + 0.5) / lease.total;
+      options_.interleave
+          ? (static_cast<double>(lease.first + lease.legs[leg].passed) + 0.5) / lease.total
+          : static_cast<double>(lease.flow.value());
   lease.legs[leg].link->waiting[sharer_of(lease)].insert(
       {lease.legs[leg].stage, position, next_order_++, &lease, leg});
 }

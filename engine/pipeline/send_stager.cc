@@ -160,7 +160,8 @@ std::optional<SendStager::Choice> SendStager::choose(Pool& pool) const {
   std::optional<Choice> best;
   std::size_t best_index = 0;
   const auto key = [](const Choice& choice) {
-    return std::tie(choice.sharer.first, choice.served, choice.waiting.stage);
+    return std::tie(choice.sharer.first, choice.served, choice.waiting.stage,
+                    choice.waiting.position);
   };
   for (Link* link : pool.links) {
     for (const auto& [sharer, entries] : link->waiting) {
@@ -233,12 +234,13 @@ void SendStager::send_grant(Lease& lease) {
   lease.grant.count = 0;
 }
 
-/// Foreground first, then the lowest stage; links take turns among equals.
+/// Foreground first, then the lowest stage, then the link with the fewest writes in flight, so that
+/// those to a far end that many send to do not fill the NIC's depth; links take turns among equals.
 bool SendStager::post_one(SendNic& nic) {
   if (nic.in_flight >= options_.nic_depth) return false;
   Link* best = nullptr;
   std::size_t best_class = 0;
-  std::pair<std::size_t, std::uint16_t> best_key;
+  std::tuple<std::size_t, std::uint16_t, int> best_key;
   std::size_t best_index = 0;
   QueuePair* best_queue_pair = nullptr;
   const std::size_t count = nic.links.size();
@@ -249,7 +251,8 @@ bool SendStager::post_one(SendNic& nic) {
     const std::size_t traffic_class = link.outbox[0].empty() ? 1 : 0;
     if (link.outbox[traffic_class].empty()) continue;
     const SlotLeg front = link.outbox[traffic_class].front();
-    const std::pair key{traffic_class, link.pool->slots[front.slot].lease->legs[front.leg].stage};
+    const std::tuple key{traffic_class, link.pool->slots[front.slot].lease->legs[front.leg].stage,
+                         link.in_flight};
     if (best != nullptr && !(key < best_key)) continue;
     QueuePair* least = *std::ranges::min_element(
         link.queue_pairs, {}, [](const QueuePair* pair) { return pair->in_flight.size(); });
@@ -291,6 +294,7 @@ void SendStager::post_write(Link& link, QueuePair& queue_pair, SlotLeg slot_leg)
                  slot.lease->source};
   port_.post_write(queue_pair.id, request);
   queue_pair.in_flight.push_back(slot_leg);
+  link.in_flight += 1;
   link.nic->in_flight += 1;
 }
 
@@ -302,6 +306,7 @@ void SendStager::written(const WritesDone& done) {
                 done.queue_pair, done.ticket);
     const SlotLeg slot_leg = queue_pair.in_flight.front();
     queue_pair.in_flight.pop_front();
+    queue_pair.link->in_flight -= 1;
     queue_pair.link->nic->in_flight -= 1;
     queue_pair.last_done = Ticket(queue_pair.last_done.value() + 1);
     if (queue_pair.last_done == done.ticket && done.outcome == Outcome::kError) {

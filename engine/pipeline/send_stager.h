@@ -162,6 +162,7 @@ class SendStager {
     Rank remote_host;
     const StagingPlace* remote = nullptr;
     std::vector<QueuePair*> queue_pairs;
+    int in_flight = 0;  ///< writes, over all queue pairs
     std::deque<SlotReference> credits;
     std::map<Sharer, std::set<Waiting>> waiting;  ///< no empty sets
     std::int64_t wanted = 0;                      ///< chunks that wait, over all

@@ -40,6 +40,10 @@ struct CompileOptions {
   auto operator<=>(const CompileOptions&) const = default;
 };
 
+/// What suits a known pattern, or flows of the user's own. Skewed traffic finishes sooner when
+/// every source interleaves its own: a stage is fed by few GPUs then, and whoever waits for one
+/// idles.
+Order default_order(std::string_view pattern);
 std::string_view to_string(Order order);
 std::string_view to_string(Algorithm algorithm);
 /// Each throws ConfigError, listing the known names.

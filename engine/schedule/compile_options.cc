@@ -2,6 +2,7 @@
 
 #include "engine/base/check.h"
 #include "engine/base/config_error.h"
+#include "engine/pattern/traffic_matrix.h"
 #include "engine/schedule/compile.h"
 
 namespace hoccl::engine {
@@ -30,6 +31,10 @@ std::string_view to_string(Algorithm algorithm) {
       return "p2p";
   }
   HOCCL_CHECK(false, "algorithm {}", static_cast<int>(algorithm));
+}
+
+Order default_order(std::string_view pattern) {
+  return pattern == kAllToAllVName ? Order::kLocal : Order::kCritical;
 }
 
 Order parse_order(std::string_view name) {

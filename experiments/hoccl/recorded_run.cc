@@ -66,6 +66,8 @@ engine::PipelineOptions read_pipeline(StrictJson object) {
   pipeline.batch = get_int(object, "batch", 0);
   pipeline.barrier = get_yes_or_no(object, "barrier");
   pipeline.overlap = get_yes_or_no(object, "overlap");
+  pipeline.interleave = get_yes_or_no(object, "interleave");
+  pipeline.slack_fill = get_yes_or_no(object, "slack_fill");
   pipeline.timeout = get_quantity(object, "timeout", engine::parse_seconds);
   object.finish();
   return pipeline;
@@ -229,6 +231,8 @@ nlohmann::ordered_json recorded_parameters(const hw::RunScenario& scenario) {
                                          {"batch", pipeline.batch},
                                          {"barrier", yes_or_no(pipeline.barrier)},
                                          {"overlap", yes_or_no(pipeline.overlap)},
+                                         {"interleave", yes_or_no(pipeline.interleave)},
+                                         {"slack_fill", yes_or_no(pipeline.slack_fill)},
                                          {"timeout", engine::to_string(pipeline.timeout)}}},
                                        {"hardware",
                                         {{"copy", to_string(hardware.copy)},

@@ -50,6 +50,8 @@ void add_work(Words& words, const WorkOptions& work) {
   words.add("--batch", work.pipeline.batch);
   if (work.pipeline.barrier) words.add_flag("--barrier");
   words.add("--overlap", work.pipeline.overlap ? "on" : "off");
+  words.add("--interleave", work.pipeline.interleave ? "on" : "off");
+  words.add("--slack-fill", work.pipeline.slack_fill ? "on" : "off");
   words.add("--timeout", engine::to_string(work.pipeline.timeout));
 }
 

@@ -93,6 +93,22 @@ void require_used(const PatternOptions& options) {
   }
 }
 
+/// A matrix is an AllToAllv.
+std::string pattern_name(const PatternOptions& options) {
+  const bool is_matrix = options.pattern.ends_with(kMatrixFile);
+  return is_matrix ? std::string(engine::kAllToAllVName) : options.pattern;
+}
+
+engine::Order order_of(const PatternOptions& options) {
+  return options.order.empty() ? engine::default_order(pattern_name(options))
+                               : engine::parse_order(options.order);
+}
+
+bool is_decomposed(const PatternOptions& options) {
+  const engine::Order order = order_of(options);
+  return order == engine::Order::kCritical || order == engine::Order::kBvn;
+}
+
 void require_consistent(const PatternOptions& options) {
   if (options.algorithm != "ring" && is_given(options, "--nics")) {
     refuse(options, "--nics", "expected --algorithm ring with it");
@@ -100,7 +116,7 @@ void require_consistent(const PatternOptions& options) {
   if (options.algorithm != "multicast" && is_given(options, "--nodes-per-stage-in")) {
     refuse(options, "--nodes-per-stage-in", "expected --algorithm multicast with it");
   }
-  if (is_given(options, "--quantise") && options.order != "critical" && options.order != "bvn") {
+  if (is_given(options, "--quantise") && !is_decomposed(options)) {
     refuse(options, "--quantise", "expected --order critical or bvn with it");
   }
   if (options.self_copy == "sm") {
@@ -170,9 +186,8 @@ engine::Traffic resolve_traffic(const PatternOptions& options, const engine::Top
     return traffic;
   }
   const bool in_place = options.in_place || options.self_copy == "none";
-  const bool is_matrix_file = options.pattern.ends_with(kMatrixFile);
   traffic.request = {
-      .name = is_matrix_file ? std::string(engine::kAllToAllVName) : options.pattern,
+      .name = pattern_name(options),
       .source = Rank(options.from),
       .target = Rank(options.to),
       .size = engine::Bytes(0),
@@ -182,7 +197,8 @@ engine::Traffic resolve_traffic(const PatternOptions& options, const engine::Top
       .seed = options.seed,
       .group = read_group(options.group, rank_count),
   };
-  const std::string& matrix = is_matrix_file ? options.pattern : options.matrix;
+  const std::string& matrix =
+      options.pattern.ends_with(kMatrixFile) ? options.pattern : options.matrix;
   if (matrix.ends_with(kMatrixFile)) {
     traffic.matrix = std::make_shared<const engine::TrafficMatrix>(engine::load_matrix(matrix));
   } else {
@@ -200,7 +216,7 @@ engine::CompileOptions compile_options(const PatternOptions& options) {
   return {.chunk_size = options.chunk,
           .rails = options.rails.value_or(0),
           .forwarding = engine::parse_forwarding(forwarding),
-          .order = engine::parse_order(options.order),
+          .order = order_of(options),
           .algorithm = engine::parse_algorithm(options.algorithm),
           .nics = options.nics,
           .quantise = options.quantise,
@@ -238,6 +254,8 @@ Settings traffic_settings(const engine::Traffic& traffic, const engine::CompileO
       {"chunk_bytes", std::to_string(compile.chunk_size.count())},
       {"barrier", pipeline.barrier ? "yes" : "no"},
       {"overlap", pipeline.overlap ? "yes" : "no"},
+      {"interleave", pipeline.interleave ? "yes" : "no"},
+      {"slack_fill", pipeline.slack_fill ? "yes" : "no"},
   };
 }
 
@@ -246,8 +264,8 @@ Settings plan_settings(const engine::Plan& plan, const engine::PipelineOptions& 
   for (auto& [name, value] : settings) {
     if (name == "order") value = to_string(plan.order);
     if (name == "chunk_bytes") value = std::to_string(plan.chunk_size.count());
-    const bool known =
-        name == "order" || name == "chunk_bytes" || name == "barrier" || name == "overlap";
+    const bool known = name == "order" || name == "chunk_bytes" || name == "barrier" ||
+                       name == "overlap" || name == "interleave" || name == "slack_fill";
     if (!known) value.clear();
   }
   return settings;

@@ -66,7 +66,8 @@ Choices add_pattern_options(CLI::App& app, PatternOptions& values) {
           ->default_str("symmetric for sendrecv, sendrecv-ring and ppchain, else balanced"),
       options.integer("--rails", values.rails, 1, kAny,
                       "NIC pairs that carry one message; default: symmetric 1, balanced all"),
-      options.text("--order", values.order, "of the NICs' work: critical, bvn, rotation or local"),
+      options.text("--order", values.order, "of the NICs' work: critical, bvn, rotation or local")
+          ->default_str("local for alltoallv, else critical"),
       options.percent("--quantise", values.quantise,
                       "critical, bvn: fewer stages for a total at most so much longer"),
       options.size("--chunk", values.chunk, "unit of pipelining"),
@@ -94,6 +95,10 @@ Choices add_pipeline_options(CLI::App& app, WorkOptions& values) {
       options.flag("--barrier", pipeline.barrier, "a stage begins when the one before has ended"),
       options.on_off("--overlap", pipeline.overlap,
                      "off: NIC and NVLink phases take turns, as the paper's figures suggest"),
+      options.on_off("--interleave", pipeline.interleave,
+                     "off: a source's flows go one after the other, not in proportion to size"),
+      options.on_off("--slack-fill", pipeline.slack_fill,
+                     "off: transfers inside a node wait for those between nodes"),
       options.time("--timeout", pipeline.timeout,
                    "an operation without progress for so long fails"),
   };

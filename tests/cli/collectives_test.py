@@ -67,7 +67,10 @@ REFUSED: list[tuple[str, list[str]]] = [
     ("sim --order local --quantise 5", ["--quantise", "expected --order critical or bvn"]),
     ("sim --quantise 100", ["--quantise", "'100'", "percentage from 0 to below 100"]),
     ("sim --quantise five", ["--quantise", "'five'", "percentage"]),
+    ("sim --pattern alltoallv --quantise 5", ["--quantise", "expected --order critical or bvn"]),
     ("sim --overlap yes", ["--overlap", "yes", "expected on or off"]),
+    ("sim --interleave 1", ["--interleave", "'1'", "expected on or off"]),
+    ("sim --slack-fill 1", ["--slack-fill", "'1'", "expected on or off"]),
     ("sim --rails 0", ["--rails", "'0'", "expected a whole number from 1"]),
     ("sim --system nccl:4sm --pattern alltoall", ["nccl:4sm", "alltoall", "expected hoccl"]),
     ("sim --topology h800-2x1 --pattern allgather", ["h800-2x1", "expected"]),
@@ -101,7 +104,8 @@ class Collectives(ProgramTest):
             with self.subTest(pattern=pattern):
                 row = self.row(*SIM, "--pattern", pattern)
                 self.assertEqual((row["pattern"], row["in_place"]), (pattern, "no"))
-                self.assertEqual((row["forwarding"], row["order"]), ("balanced", "critical"))
+                order = "local" if pattern == "alltoallv" else "critical"
+                self.assertEqual((row["forwarding"], row["order"]), ("balanced", order))
                 self.assertEqual((row["barrier"], row["overlap"]), ("no", "yes"))
                 self.assertLessEqual(float(row["calibrated_bound_pct"]), 100.0)
                 # No plan has more time than that of balanced rails allows, but for the hot ones.
@@ -111,9 +115,11 @@ class Collectives(ProgramTest):
     def test_columns_hold_the_options_that_count(self) -> None:
         row = self.row(*SIM, "--pattern", "broadcast", "--root", "5", "--algorithm", "p2p",
                        "--self-copy", "none", "--forwarding", "balanced", "--rails", "2", "--order",
-                       "rotation", "--barrier", "--overlap", "off")
+                       "rotation", "--barrier", "--overlap", "off", "--interleave", "off",
+                       "--slack-fill", "off")
         expected = {"root": "5", "algorithm": "p2p", "in_place": "yes", "rails": "2", "from": "",
-                    "order": "rotation", "barrier": "yes", "overlap": "no", "matrix": ""}
+                    "order": "rotation", "barrier": "yes", "overlap": "no", "interleave": "no",
+                    "slack_fill": "no", "matrix": ""}
         self.assertEqual({name: row[name] for name in expected}, expected)
         row = self.row(*SIM, "--pattern", "allgather", "--algorithm", "ring", "--nics", "2")
         self.assertEqual((row["algorithm"], row["nics"]), ("ring", "2"))
@@ -124,7 +130,7 @@ class Collectives(ProgramTest):
     def test_table_names_them_too(self) -> None:
         text = self.succeed(*SIM, "--pattern", "alltoallv", "--matrix", "zipf", "--in-place")
         for words in ("pattern alltoallv", "matrix zipf", "in_place yes", "forwarding balanced",
-                      "order critical", "largest buffer"):
+                      "order local", "largest buffer"):
             self.assertIn(words, text)
 
     def test_seed_draws_the_matrix(self) -> None:

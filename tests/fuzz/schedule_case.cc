@@ -49,6 +49,8 @@ PipelineOptions draw_pipeline_options(Random& random) {
   options.batch = draw(random, 0, 4);
   options.barrier = random.chance(0.25);
   options.overlap = random.chance(0.75);
+  options.interleave = random.chance(0.75);
+  options.slack_fill = random.chance(0.75);
   // No delay of the fabric comes near it: a timeout means that somebody waits for nothing.
   options.timeout = Seconds(1.0);
   return options;
@@ -97,7 +99,7 @@ std::string describe(const ScheduleCase& schedule_case) {
       "{}, "
       "nics {}, rails {}, quantise {}, nodes per stage-in {}, {}+{} slots, {} lanes, quantum {}, "
       "{} "
-      "queue pairs, {} writes per NIC, batch {}{}{}{}",
+      "queue pairs, {} writes per NIC, batch {}{}{}{}{}{}",
       topology.name(), nodes, to_string(topology.staging()), schedule_case.pattern.name,
       to_string(schedule_case.pattern.message_size), schedule_case.pattern.flows.size(),
       to_string(compile.chunk_size), to_string(compile.forwarding), to_string(compile.order),
@@ -105,7 +107,8 @@ std::string describe(const ScheduleCase& schedule_case) {
       compile.nodes_per_stage_in, schedule_case.fabric.send_slots,
       schedule_case.fabric.receive_slots, pipeline.streams, pipeline.quantum, pipeline.queue_pairs,
       pipeline.nic_depth, pipeline.batch, pipeline.barrier ? ", barrier" : "",
-      pipeline.overlap ? "" : ", no overlap", schedule_case.node_plans ? ", node plans" : "");
+      pipeline.overlap ? "" : ", no overlap", pipeline.interleave ? "" : ", one after the other",
+      pipeline.slack_fill ? "" : ", no slack fill", schedule_case.node_plans ? ", node plans" : "");
 }
 
 }  // namespace hoccl::engine

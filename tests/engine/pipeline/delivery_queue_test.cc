@@ -52,6 +52,17 @@ TEST_F(DeliveryQueueTest, TheLeastUsedPlaceGoesFirst) {
   EXPECT_EQ(take(), 0);
 }
 
+TEST_F(DeliveryQueueTest, ABusyPlaceDoesNotFallBehind) {
+  load_ = {{PlaceId(0), 9}};
+  for (std::uint32_t chunk = 0; chunk < 3; ++chunk) land(0, chunk);
+  land(1, 0);
+  EXPECT_EQ(take(), 1);  // two more wait at place 0: it can wait
+  land(0, 3);
+  land(1, 1);
+  EXPECT_EQ(take(), 0);
+  EXPECT_EQ(take(), 1);
+}
+
 TEST_F(DeliveryQueueTest, DropsTheChunksOfAnOperationOnly) {
   OperationState other_state;
   TargetFlow other{

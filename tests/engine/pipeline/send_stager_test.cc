@@ -110,6 +110,18 @@ TEST_F(SendStagerTest, LinksOfANicTakeTurns) {
   EXPECT_NE(port_.writes[0].remote.buffer, port_.writes[1].remote.buffer);
 }
 
+TEST_F(SendStagerTest, ASlowFarEndDoesNotFillTheNic) {
+  options_.nic_depth = 2;
+  stage_two_chunks_on_each_of_two_links();
+  const BufferHandle quick = port_.staging(PlaceId(6)).receive_slots;
+  ASSERT_EQ(port_.writes.size(), 2U);
+  ASSERT_EQ(port_.writes[1].remote.buffer, quick);
+  stager().written({port_.queue_pair(NicId(1), NicId(6), 0), Ticket(1), Outcome::kOk});
+  stager().act();
+  ASSERT_EQ(port_.writes.size(), 3U);
+  EXPECT_EQ(port_.writes[2].remote.buffer, quick) << "whoever's turn it is";
+}
+
 TEST_F(SendStagerTest, ReturnsCreditsOfACancelledLease) {
   lease(1, 5, 3);
   stager().act();  // asks for the credits
