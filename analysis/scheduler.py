@@ -53,11 +53,11 @@ from analysis.units import format_size
 
 NAME = "scheduler"
 SOURCE = Path("experiments") / NAME
-_OURS, _NAIVE = "ours", "naive order"
+_OURS, _STAGED, _NAIVE = "ours", "in stages", "naive order"
 
 
 class PoorOrder:
-    """One skewed operation under our plan and under a naive one: what each NIC and flow sees."""
+    """One skewed operation under our plan and under others: what each NIC and flow sees."""
 
     def __init__(self, program: Path, config: SchedulerConfig, folder: Path) -> None:
         order = config.order
@@ -66,7 +66,11 @@ class PoorOrder:
         self.ends_us: dict[str, list[float]] = {}
         self._config = config
         folder.mkdir(parents=True, exist_ok=True)
-        for name, options in ((_OURS, ()), (_NAIVE, order.naive)):
+        for name, options in (
+            (_OURS, ()),
+            (_STAGED, order.staged),
+            (_NAIVE, order.naive),
+        ):
             words = [
                 *("--topology", order.case.topology),
                 *order.case.options,
@@ -76,7 +80,8 @@ class PoorOrder:
             ]
             # Options of the pipeline are no part of a plan.
             of_plan = [word for word in words if word not in ("--overlap", "off")]
-            plan, trace = folder / f"{name.split()[0]}.json", folder / f"{name.split()[0]}.csv"
+            stem = name.replace(" ", "_")
+            plan, trace = folder / f"{stem}.json", folder / f"{stem}.csv"
             self._run([str(program), "plan", *of_plan, "--predict", "off", "--json", str(plan)])
             model = ["-e", format_size(order.size_bytes), "--calibration",
                      config.calibration.as_posix()]
@@ -180,8 +185,9 @@ def draw(
             "MiB that every NIC sends and receives in that AllToAllv: of the plan, not simulated.",
         ),
         "stages": (
-            draw_stages(plans[1], nics),
-            "The stages of our plan for it: who sends to which node. Of the plan, not simulated.",
+            draw_stages(order.plans[_STAGED], nics),
+            "The stages of that AllToAllv with the critical order: who sends to which node. Of the "
+            "plan, not simulated.",
         ),
     }
     drawn = []

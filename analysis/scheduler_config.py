@@ -78,6 +78,7 @@ class Ablation:
 class Order:
     case: Case
     size_bytes: int
+    staged: tuple[str, ...]
     naive: tuple[str, ...]
 
 
@@ -181,6 +182,7 @@ def _read_order(table: Table) -> Order:
     order = Order(
         case=Case("poor task order", table.take("topology", str), _words(table)),
         size_bytes=table.take_size("size"),
+        staged=_words(table, "staged"),
         naive=_words(table, "naive"),
     )
     table.done()

@@ -4,10 +4,17 @@
 #include "engine/pattern/share.h"
 
 namespace hoccl::engine {
+namespace {
 
-Pattern all_to_all(int rank_count, Bytes size, bool in_place) {
+void require_arguments(int rank_count, Bytes size) {
   require_rank_count(kAllToAllName, rank_count, 1, kMaxPairwiseRanks);
   require_size(kAllToAllName, size);
+}
+
+}  // namespace
+
+Pattern all_to_all(int rank_count, Bytes size, bool in_place) {
+  require_arguments(rank_count, size);
   Pattern pattern;
   pattern.name = kAllToAllName;
   pattern.rank_count = rank_count;
@@ -27,6 +34,15 @@ Pattern all_to_all(int rank_count, Bytes size, bool in_place) {
     }
   }
   return pattern;
+}
+
+TrafficMatrix all_to_all_matrix(int rank_count, Bytes size) {
+  require_arguments(rank_count, size);
+  TrafficMatrix matrix(rank_count, rank_count);
+  for (int target = 0; target < rank_count; ++target) {
+    matrix.col(target).setConstant(share_size(size, rank_count, target).count());
+  }
+  return matrix;
 }
 
 }  // namespace hoccl::engine

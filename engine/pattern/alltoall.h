@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "engine/pattern/pattern.h"
+#include "engine/pattern/traffic_matrix.h"
 
 namespace hoccl::engine {
 
@@ -12,5 +13,8 @@ inline constexpr std::string_view kAllToAllName = "alltoall";
 /// order of their sources. In place: a rank's own block is not moved. Throws ConfigError for ranks
 /// outside [1, kMaxPairwiseRanks] or a size outside [0, kMaxMessageSize].
 Pattern all_to_all(int rank_count, Bytes size, bool in_place);
+
+/// Its bytes from every rank to every rank, own blocks included. Throws as all_to_all.
+TrafficMatrix all_to_all_matrix(int rank_count, Bytes size);
 
 }  // namespace hoccl::engine

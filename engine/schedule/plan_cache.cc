@@ -7,6 +7,7 @@
 
 #include "engine/base/check.h"
 #include "engine/schedule/compile_matrix.h"
+#include "engine/schedule/compile_request.h"
 
 namespace hoccl::engine {
 namespace {
@@ -63,10 +64,10 @@ std::shared_ptr<const Plan> PlanCache::get(Key key) {
     return found->second->plan;
   }
   ++misses_;
-  const Pattern pattern = make_pattern(key.request, topology_.rank_count());
   auto plan = std::make_shared<const Plan>(
-      key.node.is_none() ? compile(pattern, topology_, key.options)
-                         : compile_for_node(pattern, topology_, key.options, key.node));
+      key.node.is_none()
+          ? compile(make_pattern(key.request, topology_.rank_count()), topology_, key.options)
+          : compile_request_for_node(key.request, topology_, key.options, key.node, &stages_));
   if (entries_.size() == capacity_) {
     index_.erase(entries_.back().key);
     entries_.pop_back();

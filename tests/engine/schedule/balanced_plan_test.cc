@@ -12,6 +12,7 @@
 #include "engine/pattern/traffic_matrix.h"
 #include "engine/schedule/compile.h"
 #include "engine/schedule/compile_matrix.h"
+#include "engine/schedule/compile_request.h"
 #include "engine/schedule/wait_graph.h"
 #include "tests/engine/schedule/plan_replay.h"
 #include "tests/engine/schedule/topologies.h"
@@ -196,6 +197,26 @@ TEST(BalancedPlan, AMatrixGivesThePartThatItsFlowsGive) {
           EXPECT_EQ(compile_matrix_for_node(matrix, in_place, topology, options, NodeId(i)),
                     compile_for_node(pattern, topology, options, NodeId(i)))
               << to_string(kind) << " on " << topology.name() << ", node " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST(BalancedPlan, ARequestGivesThePartThatItsPatternGives) {
+  for (const Topology& topology : {cluster(2, 8), cluster(3, 4), dealt(3, 4)}) {
+    for (const Bytes size : {0_B, 3_B, 32_MiB, 32_MiB + Bytes(5), kMaxMessageSize}) {
+      for (const std::string_view name : {"alltoall", "allgather"}) {
+        PatternRequest request{.name = std::string(name), .size = size};
+        request.in_place = size == 32_MiB;
+        request.flow_class = size == 3_B ? FlowClass::kBackground : FlowClass::kForeground;
+        const Pattern pattern = make_pattern(request, topology.rank_count());
+        const CompileOptions options{.chunk_size = size / 100 + Bytes(1),
+                                     .forwarding = Forwarding::kBalanced};
+        for (int i = 0; i < topology.node_count(); ++i) {
+          EXPECT_EQ(compile_request_for_node(request, topology, options, NodeId(i)),
+                    compile_for_node(pattern, topology, options, NodeId(i)))
+              << name << " of " << to_string(size) << " on " << topology.name() << ", node " << i;
         }
       }
     }
