@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "engine/base/check.h"
@@ -28,7 +29,7 @@ SendStager::Link& SendStager::link_between(NicId send_nic, NicId receive_nic) {
     queue_pair.link = &link;
     link.queue_pairs.push_back(&queue_pair);
   }
-  link.pool->links.push_back(&link);
+  join_pool(link);
   link.nic = &nics_[send_nic];
   link.nic->links.push_back(&link);
   return link;
@@ -39,8 +40,14 @@ SendStager::Link& SendStager::local_link(PlaceId place) {
   Link& link = entry->second;
   if (!is_new) return link;
   link.pool = &pool_of(place);
-  link.pool->links.push_back(&link);
+  join_pool(link);
+  link.pool->able.insert(link.number);
   return link;
+}
+
+void SendStager::join_pool(Link& link) {
+  link.number = link.pool->links.size();
+  link.pool->links.push_back(&link);
 }
 
 void SendStager::lease_branch(Rank /*source*/, const LeaseBranchMessage& message) {
@@ -110,8 +117,23 @@ void SendStager::enter(Lease& lease, std::size_t leg, std::int32_t chunks) {
   want(lease, leg, chunks);
   Link& link = *lease.legs[leg].link;
   if (link.is_local()) return;
-  if (link.unasked.empty()) asking_.push_back(&link);
-  link.unasked[ask_of(lease, leg)] += chunks;
+  const Ask ask = ask_of(lease, leg);
+  set_unasked(link, ask, unasked_of(link, ask) + chunks);
+}
+
+std::int32_t SendStager::unasked_of(const Link& link, const Ask& ask) {
+  const auto found = link.unasked.find(ask);
+  return found == link.unasked.end() ? 0 : found->second;
+}
+
+void SendStager::set_unasked(Link& link, const Ask& ask, std::int32_t chunks) {
+  if (chunks == 0) {
+    link.unasked.erase(ask);
+    link.pool->asking.erase({ask, link.number});
+  } else {
+    link.unasked[ask] = chunks;
+    link.pool->asking.insert({ask, link.number});
+  }
 }
 
 /// Counts chunks that wait at a leg (or, below zero, no longer do).
@@ -129,17 +151,16 @@ void SendStager::want(Lease& lease, std::size_t leg, std::int32_t chunks) {
 /// A chunk of this ask has a credit now. If it had not asked for one, it took another's, which must
 /// be asked for anew.
 void SendStager::credit_taken(Link& link, const Ask& ask) {
-  const auto unasked = link.unasked.find(ask);
-  if (unasked == link.unasked.end()) return;
+  const std::int32_t unasked = unasked_of(link, ask);
+  if (unasked == 0) return;
   const auto wanted = link.wanted_by.find(ask);
-  if (wanted != link.wanted_by.end() && unasked->second <= wanted->second) return;
-  unasked->second -= 1;
-  if (unasked->second == 0) link.unasked.erase(unasked);
+  if (wanted != link.wanted_by.end() && unasked <= wanted->second) return;
+  set_unasked(link, ask, unasked - 1);
   // The latest: a credit that comes for it serves an earlier one as well.
   for (auto other = link.wanted_by.rbegin(); other != link.wanted_by.rend(); ++other) {
-    const auto entry = link.unasked.try_emplace(other->first, 0).first;
-    if (entry->second < other->second) {
-      entry->second += 1;
+    const std::int32_t already = unasked_of(link, other->first);
+    if (already < other->second) {
+      set_unasked(link, other->first, already + 1);
       return;
     }
   }
@@ -166,14 +187,22 @@ void SendStager::unqueue(Lease& lease, std::size_t leg) {
 }
 
 void SendStager::ask_for_credits() {
-  for (Link* link : asking_) {
-    std::erase_if(link->unasked, [&](const auto& entry) {
-      if (!may_ask(*link->pool, entry.first)) return false;
-      post_credit_count(MessageKind::kCreditRequest, *link, entry.first, entry.second);
-      return true;
-    });
+  for (auto& [place, pool] : pools_) {
+    auto next = pool.asking.begin();
+    while (next != pool.asking.end()) {
+      const auto [ask, number] = *next;
+      if (!may_ask(pool, ask)) {  // nor the later ones of its class and communicator
+        constexpr auto kLast = std::numeric_limits<std::uint16_t>::max();
+        next = pool.asking.upper_bound(
+            {{std::get<0>(ask), std::get<1>(ask), kLast}, pool.links.size()});
+        continue;
+      }
+      Link& link = *pool.links[number];
+      post_credit_count(MessageKind::kCreditRequest, link, ask, unasked_of(link, ask));
+      link.unasked.erase(ask);
+      next = pool.asking.erase(next);
+    }
   }
-  std::erase_if(asking_, [](const Link* link) { return link->unasked.empty(); });
 }
 
 /// Credits are asked for one stage after the other: held for later ones they would idle, and
@@ -206,6 +235,7 @@ void SendStager::credited(const CreditMessage& message) {
   Link& link = link_between(message.send_nic, message.receive_nic);
   HOCCL_CHECK(message.count <= CreditMessage::kCapacity, "{} credits in a message", message.count);
   for (std::size_t i = 0; i < message.count; ++i) link.credits.push_back(message.slots[i]);
+  link.pool->able.insert(link.number);
   return_excess_credits(link);
 }
 
@@ -213,8 +243,7 @@ void SendStager::credited(const CreditMessage& message) {
 /// those slots for others.
 void SendStager::return_excess_credits(Link& link) {
   while (static_cast<std::int64_t>(link.credits.size()) > link.wanted) {
-    return_credit(link, link.credits.back());
-    link.credits.pop_back();
+    return_last_credit(link);
   }
 }
 
@@ -228,14 +257,19 @@ void SendStager::return_early_credits(Link& link) {
   for (auto ask = link.wanted_by.rbegin(); ask != link.wanted_by.rend(); ++ask) {
     if (static_cast<std::int64_t>(link.credits.size()) <= usable) return;
     if (may_ask(*link.pool, ask->first)) continue;
-    if (link.unasked.empty()) asking_.push_back(&link);
-    std::int32_t& unasked = link.unasked[ask->first];
+    std::int32_t unasked = unasked_of(link, ask->first);
     while (static_cast<std::int64_t>(link.credits.size()) > usable && unasked < ask->second) {
-      return_credit(link, link.credits.back());
-      link.credits.pop_back();
+      return_last_credit(link);
       unasked += 1;
     }
+    set_unasked(link, ask->first, unasked);
   }
+}
+
+void SendStager::return_last_credit(Link& link) {
+  return_credit(link, link.credits.back());
+  link.credits.pop_back();
+  if (link.credits.empty()) link.pool->able.erase(link.number);
 }
 
 void SendStager::return_credit(Link& link, const SlotReference& credit) {
@@ -281,12 +315,11 @@ void SendStager::cancel_leg(Lease& lease, std::size_t leg) {
   unqueue(lease, leg);
   want(lease, leg, -unwanted);
   if (link.is_local()) return;
-  if (const auto unasked = link.unasked.find(ask_of(lease, leg)); unasked != link.unasked.end()) {
-    const std::int32_t never_asked = std::min(unasked->second, unwanted);
+  const Ask ask = ask_of(lease, leg);
+  if (const std::int32_t unasked = unasked_of(link, ask); unasked > 0) {
+    const std::int32_t never_asked = std::min(unasked, unwanted);
     unwanted -= never_asked;
-    unasked->second -= never_asked;
-    if (unasked->second == 0) link.unasked.erase(unasked);
-    if (link.unasked.empty()) std::erase(asking_, &link);
+    set_unasked(link, ask, unasked - never_asked);
   }
   // Credits in hand beyond what is still wanted go back; the rest is no longer asked for. Credits
   // under way right now come back through return_excess_credits when they arrive.
@@ -294,7 +327,7 @@ void SendStager::cancel_leg(Lease& lease, std::size_t leg) {
   if (excess > 0) unwanted -= static_cast<std::int32_t>(excess);
   return_excess_credits(link);
   if (unwanted <= 0) return;
-  post_credit_count(MessageKind::kCreditCancel, link, ask_of(lease, leg), unwanted);
+  post_credit_count(MessageKind::kCreditCancel, link, ask, unwanted);
 }
 
 void SendStager::close_if_done(Lease& lease) {

@@ -17,7 +17,8 @@ SendStager::Pool& SendStager::pool_of(PlaceId place) {
   if (existing != pools_.end()) return existing->second;
   const StagingPlace& staging = port_.staging(place);
   SlotPool<Slot> slots(staging, port_.rank(), staging.send_slot_count);
-  return pools_.emplace(place, Pool{std::move(slots), {}, 0, {}, {}, 0, 0, 0, {}}).first->second;
+  return pools_.emplace(place, Pool{std::move(slots), {}, {}, 0, {}, {}, {}, 0, 0, 0, {}})
+      .first->second;
 }
 
 void SendStager::staged(const Descriptor& descriptor) {
@@ -80,16 +81,19 @@ void SendStager::release(Pool& pool, std::uint16_t index, SendEvent event) {
 }
 
 void SendStager::act() {
-  for (auto& [nics, link] : links_) {
-    if (!link.credits.empty()) return_early_credits(link);
+  for (auto& [place, pool] : pools_) {
+    for (auto next = pool.able.begin(); next != pool.able.end();) {
+      Link& link = *pool.links[*next++];  // may leave the set now
+      if (!link.is_local()) return_early_credits(link);
+    }
   }
   ask_for_credits();
   for (auto& [place, pool] : pools_) {
     while (pass_one(pool)) {
     }
-    const bool background_waits = std::ranges::any_of(pool.links, [](const Link* link) {
-      return !link->waiting.empty() && link->has_credit() &&
-             link->waiting.rbegin()->first.first == FlowClass::kBackground;
+    const bool background_waits = std::ranges::any_of(pool.able, [&](std::size_t number) {
+      const auto& waiting = pool.links[number]->waiting;
+      return !waiting.empty() && waiting.rbegin()->first.first == FlowClass::kBackground;
     });
     pool.patience.watch(background_waits, port_.now());
   }
@@ -141,6 +145,7 @@ void SendStager::pass(Lease& lease, std::size_t leg) {
   if (!link.is_local()) {
     here.taken.push_back(link.credits.front());
     link.credits.pop_front();
+    if (link.credits.empty()) link.pool->able.erase(link.number);
     credit_taken(link, ask_of(lease, leg));
   }
   const bool first_at_next = leg + 1 < lease.legs.size() && lease.waiting_at(leg + 1) == 0;
@@ -155,53 +160,58 @@ void SendStager::pass(Lease& lease, std::size_t leg) {
 /// The chunk that goes next, and can. Links take turns among equals, so that one far node with many
 /// credits cannot take every slot.
 std::optional<SendStager::Choice> SendStager::choose(Pool& pool) const {
-  std::uint16_t lowest_stage = std::numeric_limits<std::uint16_t>::max();
-  bool foreground_waits = false;
   std::optional<Choice> best;
-  std::size_t best_index = 0;
   const auto key = [](const Choice& choice) {
     return std::tie(choice.sharer.first, choice.served, choice.waiting.stage,
                     choice.waiting.position);
   };
-  for (Link* link : pool.links) {
-    for (const auto& [sharer, entries] : link->waiting) {
-      if (!link->is_local()) lowest_stage = std::min(lowest_stage, entries.begin()->stage);
-      foreground_waits |= sharer.first == FlowClass::kForeground;
-    }
-  }
-  const std::size_t count = pool.links.size();
-  for (std::size_t tried = 0; tried < count; ++tried) {
-    const std::size_t index = (pool.next_link + tried) % count;
-    Link* link = pool.links[index];
-    if (!link->has_credit()) continue;
+  auto next = pool.able.lower_bound(pool.next_link);
+  for (std::size_t tried = 0; tried < pool.able.size(); ++tried) {
+    if (next == pool.able.end()) next = pool.able.begin();
+    Link* link = pool.links[*next++];
     for (const auto& [sharer, entries] : link->waiting) {
       const Choice choice{sharer, pool.share.served(sharer.second), *entries.begin(), link};
       // Takes no send slot yet, so nobody has to wait for it.
       if (choice.waiting.leg + 1 < choice.waiting.lease->legs.size()) return choice;
       if (best && !(key(choice) < key(*best))) continue;
-      if (!may_have_slot(pool, choice, lowest_stage, foreground_waits)) continue;
-      best = choice;
-      best_index = index;
+      if (may_have_slot(pool, choice)) best = choice;
     }
   }
-  if (best) pool.next_link = (best_index + 1) % count;
+  if (best) pool.next_link = best->link->number + 1;
   return best;
 }
 
 /// Later stages and background must leave half of the slots to those that come first, and to those
 /// that may come any moment.
-bool SendStager::may_have_slot(const Pool& pool, const Choice& choice, std::uint16_t lowest_stage,
-                               bool foreground_waits) const {
+bool SendStager::may_have_slot(const Pool& pool, const Choice& choice) const {
   if (!pool.slots.has_free()) return false;
   // NIC and NVLink phases take turns: no copy begins while anything leaves.
   if (!options_.overlap && pool.sending > 0) return false;
   // A busy target lets relayed chunks wait; the NIC must not run dry meanwhile.
   if (choice.link->is_local() && 4 * pool.relaying >= pool.slots.size()) return false;
-  const bool half_is_free = 2 * pool.slots.free_count() > pool.slots.size();
-  if (choice.sharer.first == FlowClass::kBackground && !half_is_free) {
-    return foreground_waits && pool.patience.ended(port_.now(), options_.background_patience);
+  if (2 * pool.slots.free_count() > pool.slots.size()) return true;
+  if (choice.sharer.first == FlowClass::kBackground) {
+    return pool.patience.ended(port_.now(), options_.background_patience) && foreground_waits(pool);
   }
-  return choice.link->is_local() || choice.waiting.stage == lowest_stage || half_is_free;
+  return choice.link->is_local() || choice.waiting.stage == lowest_stage(pool);
+}
+
+bool SendStager::foreground_waits(const Pool& pool) {
+  return std::ranges::any_of(pool.links, [](const Link* link) {
+    return !link->waiting.empty() && link->waiting.begin()->first.first == FlowClass::kForeground;
+  });
+}
+
+/// Of the chunks that wait for the wire.
+std::uint16_t SendStager::lowest_stage(const Pool& pool) {
+  std::uint16_t lowest = std::numeric_limits<std::uint16_t>::max();
+  for (const Link* link : pool.links) {
+    if (link->is_local()) continue;
+    for (const auto& [sharer, entries] : link->waiting) {
+      lowest = std::min(lowest, entries.begin()->stage);
+    }
+  }
+  return lowest;
 }
 
 void SendStager::grant(Pool& pool, Lease& lease) {

@@ -122,12 +122,14 @@ class SendStager {
 
   struct Pool {
     SlotPool<Slot> slots;
-    std::vector<Link*> links;
+    std::vector<Link*> links;    ///< by Link::number
+    std::set<std::size_t> able;  ///< links that have credits or need none
     std::size_t next_link = 0;
     FairShare share;
-    std::map<Ask, std::int64_t> wanted;  ///< chunks that wait at its links; no zeros
-    std::size_t relaying = 0;            ///< slots of chunks that stay in the node
-    int copying = 0;                     ///< slots that are being filled
+    std::map<Ask, std::int64_t> wanted;            ///< chunks that wait at its links; no zeros
+    std::set<std::pair<Ask, std::size_t>> asking;  ///< and links: credits that were not asked for
+    std::size_t relaying = 0;                      ///< slots of chunks that stay in the node
+    int copying = 0;                               ///< slots that are being filled
     int sending = 0;  ///< slots with a leg in an outbox or on the wire, or being pulled
     Patience patience;
   };
@@ -159,6 +161,7 @@ class SendStager {
     NicId receive_nic;
     SendNic* nic = nullptr;
     Pool* pool = nullptr;
+    std::size_t number = 0;  ///< in the pool
     Rank remote_host;
     const StagingPlace* remote = nullptr;
     std::vector<QueuePair*> queue_pairs;
@@ -194,6 +197,7 @@ class SendStager {
   // send_leases.cc
   Link& link_between(NicId send_nic, NicId receive_nic);
   Link& local_link(PlaceId place);
+  static void join_pool(Link& link);
   Lease& open_lease(Rank source, const LeaseRequestMessage& message);
   void add_legs(Lease& lease, Rank source, const LeaseRequestMessage& message);
   void enter(Lease& lease, std::size_t leg, std::int32_t chunks);
@@ -212,10 +216,13 @@ class SendStager {
   }
   [[nodiscard]] static bool may_ask(const Pool& pool, const Ask& ask);
   void want(Lease& lease, std::size_t leg, std::int32_t chunks);
+  [[nodiscard]] static std::int32_t unasked_of(const Link& link, const Ask& ask);
+  static void set_unasked(Link& link, const Ask& ask, std::int32_t chunks);
   static void credit_taken(Link& link, const Ask& ask);
   void post_credit_count(MessageKind kind, const Link& link, const Ask& ask, std::int32_t count);
   void return_excess_credits(Link& link);
   void return_early_credits(Link& link);
+  void return_last_credit(Link& link);
   void return_credit(Link& link, const SlotReference& credit);
   void return_credits(const Slot& slot);
   [[nodiscard]] static bool touches(const Lease& lease, Rank host);
@@ -228,8 +235,9 @@ class SendStager {
   }
   bool pass_one(Pool& pool);
   [[nodiscard]] std::optional<Choice> choose(Pool& pool) const;
-  [[nodiscard]] bool may_have_slot(const Pool& pool, const Choice& choice,
-                                   std::uint16_t lowest_stage, bool foreground_waits) const;
+  [[nodiscard]] bool may_have_slot(const Pool& pool, const Choice& choice) const;
+  [[nodiscard]] static bool foreground_waits(const Pool& pool);
+  [[nodiscard]] static std::uint16_t lowest_stage(const Pool& pool);
   void pass(Lease& lease, std::size_t leg);
   void grant(Pool& pool, Lease& lease);
   void send_grant(Lease& lease);
@@ -249,7 +257,6 @@ class SendStager {
   std::unordered_map<LeaseKey, Lease, LeaseKeyHash> leases_;
   std::map<std::pair<OperationId, FlowId>, std::vector<LeaseBranchMessage>> branches_;
   std::vector<Lease*> granting_;
-  std::vector<Link*> asking_;  ///< links with anything unasked
   std::int64_t next_order_ = 0;
 };
 

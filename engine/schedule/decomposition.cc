@@ -16,10 +16,19 @@
 namespace hoccl::engine {
 namespace {
 
+/// Equal counts: where rotation reaches the bound as well, all ports go round in the same
+/// direction, and one that is late does not meet others. Without barriers an AllToAll of 256 GPUs
+/// takes two thirds of the time that other stages of the same total take (simulated).
+Decomposition shortest_stages(const PortMatrix& matrix) {
+  Decomposition rotation = rotation_stages(matrix);
+  if (total_length(rotation) == busiest_port(matrix)) return rotation;
+  return critical_stages(matrix);
+}
+
 Decomposition decompose_exactly(const PortMatrix& matrix, Order order) {
   switch (order) {
     case Order::kCritical:
-      return critical_stages(matrix);
+      return shortest_stages(matrix);
     case Order::kBvn:
       return birkhoff_stages(matrix);
     case Order::kRotation:

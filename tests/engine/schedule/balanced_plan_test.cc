@@ -211,7 +211,7 @@ TEST(BalancedPlan, ARequestGivesThePartThatItsPatternGives) {
         request.in_place = size == 32_MiB;
         request.flow_class = size == 3_B ? FlowClass::kBackground : FlowClass::kForeground;
         const Pattern pattern = make_pattern(request, topology.rank_count());
-        const CompileOptions options{.chunk_size = size / 100 + Bytes(1),
+        const CompileOptions options{.chunk_size = std::min(size / 100 + Bytes(1), kMaxChunkSize),
                                      .forwarding = Forwarding::kBalanced};
         for (int i = 0; i < topology.node_count(); ++i) {
           EXPECT_EQ(compile_request_for_node(request, topology, options, NodeId(i)),
