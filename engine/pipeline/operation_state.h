@@ -34,7 +34,7 @@ struct SourceFlow {
   std::int64_t copied = 0;             ///< chunks that have left the user buffer
   std::int64_t sent = 0;               ///< leased ones: chunks whose send slot is free again
   std::vector<Rank> waiting_for;       ///< targets that are not ready (or, if direct, not imported)
-  std::deque<std::int64_t> available;  ///< depends(): chunks that are there and not posted
+  std::deque<std::int64_t> available;  ///< depends(): chunks that may be posted, ascending
   bool stepwise = false;  ///< direct: the target passes the chunks on, so it is told of each
   bool queued = false;    ///< waits for a copy engine
   bool done = false;

@@ -126,7 +126,9 @@ void P2pExecutor::chunk_delivered(TargetFlow& flow, std::int64_t chunk) {
 
 void P2pExecutor::chunk_available(SourceFlow& flow, std::int64_t chunk) {
   HOCCL_CHECK(chunk >= 0 && chunk < flow.chunks, "flow {} has no chunk {}", flow.id, chunk);
-  flow.available.push_back(chunk);
+  // In order, though they may come in another: slots are leased stage by stage, and a chunk of a
+  // later stage must not take one of an earlier.
+  flow.available.insert(std::ranges::upper_bound(flow.available, chunk), chunk);
   if (flow.leased()) {
     flow.segment_of(chunk).unrequested += 1;
     if (flow.admitted()) want_lease(flow);

@@ -140,11 +140,13 @@ std::string check_run(const ConcurrentCase& concurrent_case) {
 std::string describe(const ConcurrentCase& concurrent_case) {
   const Topology& topology = concurrent_case.topology;
   std::string text = fmt::format(
-      "{} nodes, {} GPUs, {} NICs, {} ranks, staged in {}, {}+{} slots{}{}", topology.node_count(),
-      topology.gpu_count(), topology.nic_count(), topology.rank_count(),
+      "{} nodes, {} GPUs, {} NICs, {} ranks, staged in {}, {}+{} slots{}{}{}{}",
+      topology.node_count(), topology.gpu_count(), topology.nic_count(), topology.rank_count(),
       to_string(topology.staging()), concurrent_case.fabric.send_slots,
       concurrent_case.fabric.receive_slots, concurrent_case.pipeline.barrier ? ", barrier" : "",
-      concurrent_case.pipeline.overlap ? "" : ", no overlap");
+      concurrent_case.pipeline.overlap ? "" : ", no overlap",
+      concurrent_case.pipeline.interleave ? "" : ", one after the other",
+      concurrent_case.pipeline.slack_fill ? "" : ", no slack fill");
   for (const ConcurrentCase::Operation& operation : concurrent_case.operations) {
     fmt::format_to(
         std::back_inserter(text), "; communicator {} of ranks {}: {} of {} in {} transfers",
