@@ -91,10 +91,11 @@ void SendStager::act() {
   for (auto& [place, pool] : pools_) {
     while (pass_one(pool)) {
     }
-    const bool background_waits = std::ranges::any_of(pool.able, [&](std::size_t number) {
-      const auto& waiting = pool.links[number]->waiting;
-      return !waiting.empty() && waiting.rbegin()->first.first == FlowClass::kBackground;
-    });
+    const bool background_waits =
+        std::ranges::any_of(pool.able, [&links = pool.links](std::size_t number) {
+          const auto& waiting = links[number]->waiting;
+          return !waiting.empty() && waiting.rbegin()->first.first == FlowClass::kBackground;
+        });
     pool.patience.watch(background_waits, port_.now());
   }
   ask_for_credits();  // chunks that went on to their next leg

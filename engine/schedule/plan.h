@@ -82,7 +82,8 @@ struct StageList {
 
 /// What decides the stages of wire legs.
 enum class Order : std::uint8_t {
-  kCritical,  ///< critical-port threshold matching: total length = lower bound
+  kCritical,  ///< total length = lower bound: rotation where it reaches that, else critical-port
+              ///< threshold matching
   kBvn,       ///< plain Birkhoff-von Neumann
   kRotation,  ///< stage d: everyone to the d-th next (NCCL, SpreadOut)
   kLocal,     ///< no stages: every source interleaves its own transfers

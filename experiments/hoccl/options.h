@@ -33,7 +33,7 @@ struct PatternOptions {
   int nodes_per_stage_in = engine::CompileOptions().nodes_per_stage_in;
   std::string forwarding;  ///< empty: the pattern's own
   std::optional<int> rails;
-  std::string order;  ///< empty: the pattern's own
+  std::string order;      ///< empty: the pattern's own
   double quantise = 0.0;  ///< as in CompileOptions
   engine::Bytes chunk = engine::CompileOptions().chunk_size;
   /// Every option that was given, of the whole verb, by its long name: its text.
