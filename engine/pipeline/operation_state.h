@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/pipeline/command.h"
+#include "engine/pipeline/interleave.h"
 #include "engine/pipeline/messages.h"
 
 namespace hoccl::engine {
@@ -59,9 +60,9 @@ struct SourceFlow {
   [[nodiscard]] std::int64_t first_waiting_chunk() const {
     return depends() ? available.front() : posted;
   }
-  /// Its place in the source's order, from 0 to 1 (paper §3.4).
+  /// Of that chunk in the source's order.
   [[nodiscard]] double position() const {
-    return (static_cast<double>(first_waiting_chunk()) + 0.5) / static_cast<double>(chunks);
+    return interleave_position(first_waiting_chunk(), chunks);
   }
   LeaseSegment& segment_of(std::int64_t chunk);
   [[nodiscard]] std::int32_t stage_of(std::int64_t chunk) const;

@@ -32,6 +32,8 @@ struct PipelineOptions {
   bool interleave = true;
   /// Off: transfers inside a node wait for those between nodes instead of filling NVLink's slack.
   bool slack_fill = true;
+  /// Transfers inside a node go beside those between nodes.
+  [[nodiscard]] bool fills_slack() const { return overlap && slack_fill; }
   /// A target announces itself when its stream has reached the operation. Off: as soon as the
   /// operation is submitted, which can deadlock (kept to show that it does).
   bool admission = true;

@@ -14,8 +14,7 @@ bool P2pExecutor::can_copy(const SourceFlow& flow) const {
   if (flow.leased()) return !flow.slots.empty();
   // Transfers between nodes may wait for what is passed on along a chain.
   const bool in_chain = flow.depends() || flow.stepwise;
-  return (options_.overlap && options_.slack_fill) || in_chain ||
-         flow.operation->unfinished_leased == 0;
+  return options_.fills_slack() || in_chain || flow.operation->unfinished_leased == 0;
 }
 
 P2pExecutor::EngineWork& P2pExecutor::work(CopyClass copy_class, FlowClass flow_class) {

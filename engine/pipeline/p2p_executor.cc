@@ -291,7 +291,7 @@ void P2pExecutor::flow_done(OperationState& state, const Transfer& transfer) {
   state.unfinished_flows -= 1;
   if (transfer.route != Route::kDirect) {
     state.unfinished_leased -= 1;
-    if (!(options_.overlap && options_.slack_fill) && state.unfinished_leased == 0) {
+    if (!options_.fills_slack() && state.unfinished_leased == 0) {
       for (SourceFlow& flow : state.sources) queue_candidate(flow);
     }
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/base/check.h"
+#include "engine/pipeline/interleave.h"
 #include "engine/topology/topology.h"
 
 namespace hoccl::engine {
@@ -178,8 +179,7 @@ ReceiveStager::Demand* ReceiveStager::next_demand(Pool& pool) {
   // Everyone who sends to us gets on at the same pace, whatever their shares: whoever has most to
   // send, here and elsewhere, must not end last.
   const auto least = std::ranges::min_element(senders, {}, [](const Demand* demand) {
-    return (static_cast<double>(demand->promised) + 0.5) /
-           static_cast<double>(demand->promised + demand->wanted);
+    return interleave_position(demand->promised, demand->promised + demand->wanted);
   });
   Demand* demand = *least;
   demand->promised += 1;

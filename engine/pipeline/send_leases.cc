@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/base/check.h"
+#include "engine/pipeline/interleave.h"
 #include "engine/pipeline/send_stager.h"
 #include "engine/topology/topology.h"
 
@@ -169,9 +170,8 @@ void SendStager::credit_taken(Link& link, const Ask& ask) {
 
 void SendStager::queue(Lease& lease, std::size_t leg) {
   const double position =
-      options_.interleave
-          ? (static_cast<double>(lease.first + lease.legs[leg].passed) + 0.5) / lease.total
-          : static_cast<double>(lease.flow.value());
+      options_.interleave ? interleave_position(lease.first + lease.legs[leg].passed, lease.total)
+                          : static_cast<double>(lease.flow.value());
   lease.legs[leg].link->waiting[sharer_of(lease)].insert(
       {lease.legs[leg].stage, position, next_order_++, &lease, leg});
 }
@@ -190,7 +190,7 @@ void SendStager::ask_for_credits() {
   for (auto& [place, pool] : pools_) {
     auto next = pool.asking.begin();
     while (next != pool.asking.end()) {
-      const auto [ask, number] = *next;
+      const auto [ask, number] = *next++;
       if (!may_ask(pool, ask)) {  // nor the later ones of its class and communicator
         constexpr auto kLast = std::numeric_limits<std::uint16_t>::max();
         next = pool.asking.upper_bound(
@@ -199,8 +199,7 @@ void SendStager::ask_for_credits() {
       }
       Link& link = *pool.links[number];
       post_credit_count(MessageKind::kCreditRequest, link, ask, unasked_of(link, ask));
-      link.unasked.erase(ask);
-      next = pool.asking.erase(next);
+      set_unasked(link, ask, 0);
     }
   }
 }

@@ -174,7 +174,6 @@ class SendStager {
     std::array<std::deque<SlotLeg>, 2> outbox;    ///< by class: staged, not yet posted
 
     [[nodiscard]] bool is_local() const { return send_nic.is_none(); }
-    [[nodiscard]] bool has_credit() const { return is_local() || !credits.empty(); }
   };
   /// A chunk that may take a turn.
   struct Choice {
