@@ -78,7 +78,7 @@ def _stages(entry: dict[str, Any], lists: Sequence[StageList]) -> StageList:
 
 def _legs(transfers: Iterable[dict[str, Any]], lists: Sequence[StageList]) -> Iterator[WireLeg]:
     for transfer in transfers:
-        if transfer["route"] != "staged":
+        if transfer["route"] not in ("staged", "registered"):
             continue
         for entry in (transfer, *transfer.get("branches", [])):
             yield WireLeg(

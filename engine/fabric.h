@@ -106,8 +106,8 @@ struct Message {
   alignas(8) std::array<std::byte, 64> bytes{};
 };
 
-/// An RDMA write between registered regions, in order per queue pair. Its arrival, payload first,
-/// is reported to the port that hosts the remote region's place.
+/// An RDMA write between registered regions, both slots or both user buffers, in order per queue
+/// pair. Its arrival, payload first, is reported to the queue pair's peer.
 struct WriteRequest {
   Region local;
   Region remote;
@@ -180,7 +180,7 @@ struct WritesDone {
   /// kError: the write did not arrive and never will.
   Outcome outcome = Outcome::kOk;
 };
-/// A write into a place this port hosts has landed.
+/// A write into a place this port hosts, or into a buffer of this rank, has landed.
 struct Arrived {
   NicId local_nic;
   NicId remote_nic;
@@ -204,6 +204,11 @@ struct BufferExported {
   BufferHandle buffer;
   bool ok = true;  ///< false: this memory cannot be exported (VMM); direct transfers into it fail
 };
+/// NICs can now read and write a user buffer of this port.
+struct BufferRegistered {
+  BufferHandle buffer;
+  bool ok = true;  ///< false: this memory cannot be registered
+};
 struct BufferImported {
   BufferHandle buffer;
   bool ok = true;
@@ -219,7 +224,7 @@ struct PeerLost {
 
 using Completion =
     std::variant<CopiesDone, WritesDone, Arrived, MessageArrived, GateReached, Submitted,
-                 BufferExported, BufferImported, ForegroundChanged, PeerLost>;
+                 BufferExported, BufferRegistered, BufferImported, ForegroundChanged, PeerLost>;
 
 /// Bookkeeping that costs the proxy CPU time but moves nothing.
 enum class CpuWork : std::uint8_t {
@@ -250,14 +255,17 @@ class Port {
   /// Ordered per (sender, target); a message to the own rank is allowed.
   virtual void post_message(Rank target, const Message& message) = 0;
 
-  /// The index-th reliable connection between a NIC of a place this port hosts and a remote NIC.
-  /// Asking again gives the same id.
-  virtual QueuePairId queue_pair(NicId local, NicId remote, int index) = 0;
+  /// The index-th reliable connection between this rank and `peer`, over a NIC of either: next to
+  /// its GPU, or of a place that it hosts. Asking again gives the same id.
+  virtual QueuePairId queue_pair(NicId local, NicId remote, Rank peer, int index) = 0;
   [[nodiscard]] virtual const StagingPlace& staging(PlaceId place) const = 0;
 
   /// Makes a user buffer of this rank nameable by other ranks of its node; yields BufferExported.
   virtual void export_buffer(BufferHandle buffer) = 0;
-  /// Maps a buffer another local rank exported; yields BufferImported.
+  /// Lets NICs read and write a user buffer of this rank; yields BufferRegistered.
+  virtual void register_buffer(BufferHandle buffer) = 0;
+  /// Learns how to write into another rank's buffer: exported, if that is on this node, else
+  /// registered. Yields BufferImported.
   virtual void import_buffer(BufferHandle buffer) = 0;
 
   /// Lets the stream pass enqueue_wait(gate, s) for every s <= sequence.

@@ -56,7 +56,7 @@ struct RunResult {
   std::optional<Seconds> bound;
   std::optional<Seconds> calibrated_bound;  ///< at calibrated rates
   /// At calibrated rates, of plans that load all NICs of a node alike: no bound of others, and
-  /// nothing for rivals and saved plans.
+  /// nothing for rivals, own-nic forwarding and saved plans.
   std::optional<Seconds> balanced_bound;
   Seconds launch{0.0};  ///< the caller's CPU time to enqueue, of the busiest rank
   Seconds submit{0.0};  ///< a source's CPU time to post copies and writes, busiest source

@@ -10,7 +10,8 @@ namespace {
 std::string path_of(const Transfer& transfer) {
   if (transfer.route == Route::kDirect) return "direct";
   if (transfer.route == Route::kRelayed) return fmt::format("by place {}", transfer.via);
-  return fmt::format("nic {} -> nic {}", transfer.send_nic, transfer.receive_nic);
+  return fmt::format("nic {} -> nic {}{}", transfer.send_nic, transfer.receive_nic,
+                     goes_through_slots(transfer) ? "" : " from buffer to buffer");
 }
 
 void describe_source(const SourceFlow& flow, std::string& out) {
@@ -52,10 +53,11 @@ void P2pExecutor::describe(std::string& out) const {
 
 void P2pExecutor::describe(const OperationState& state, std::string& out) const {
   const auto add = std::back_inserter(out);
-  fmt::format_to(add, "operation {}: {}, {}, last progress {:.6f} s ago, {} copies in flight",
+  fmt::format_to(add,
+                 "operation {}: {}, {}, last progress {:.6f} s ago, {} copies and writes in flight",
                  state.operation.id, state.started ? "started" : "its stream is not there",
                  state.announced ? "announced to its sources" : "not announced",
-                 (port_.now() - state.last_progress).count(), state.copies_in_flight);
+                 (port_.now() - state.last_progress).count(), state.legs_in_flight);
   if (!state.parked.empty()) fmt::format_to(add, ", {} chunks parked", state.parked.size());
   out += '\n';
   if (state.failed) fmt::format_to(add, "  failed: {}\n", to_string(state.status));
@@ -81,8 +83,9 @@ void P2pExecutor::describe_copies(std::string& out) const {
     }
     out += '\n';
   }
-  for (const auto& [id, source] : waiting_for_export_) {
-    fmt::format_to(add, "operation {}: its buffer for rank {} is not exported yet\n", id, source);
+  for (const WaitingOpening& waiting : waiting_for_opening_) {
+    fmt::format_to(add, "operation {}: its buffer for rank {} is not {} yet\n", waiting.operation,
+                   waiting.source, waiting.opening == Opening::kExport ? "exported" : "registered");
   }
   for (const WaitingImport& waiting : waiting_for_import_) {
     fmt::format_to(add, "operation {}: the buffer of rank {} is not imported yet\n",

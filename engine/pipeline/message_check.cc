@@ -23,7 +23,6 @@ void check(FieldCheck& fields, const ReadyMessage& message) {
   fields.expect_within("message size", message.message_size_bytes, 0, kMaxMessageSize.count());
   fields.expect_within("offset", message.offset, 0, kMaxMessageSize.count());
   if (message.exported == 0) return;
-  fields.check_same_node();
   fields.expect(message.buffer.owner == fields.sender(), "owner of the buffer",
                 message.buffer.owner, "rank {}, the sender", fields.sender());
   fields.expect_within("buffer", message.buffer.id, 0, kMaxCount);
@@ -158,6 +157,7 @@ void check(FieldCheck& fields, const LinkName& link) {
     case LinkName::Kind::kNone:
     case LinkName::Kind::kExport:
     case LinkName::Kind::kImport:
+    case LinkName::Kind::kRegister:
       return;
     case LinkName::Kind::kNicPair:
       fields.check_nic("sending NIC of the link", NicId(link.first));
@@ -208,10 +208,27 @@ void check_landed(FieldCheck& fields, const Descriptor& descriptor) {
                 "receiver", fields.receiver(), "one of the local targets");
 }
 
+/// A chunk in a user buffer: it came out of the sender's GPU, and no slot is meant.
+void check_written(FieldCheck& fields, const Arrived& arrival) {
+  const Topology& topology = fields.topology();
+  const Descriptor& descriptor = arrival.descriptor;
+  fields.check_chunk(descriptor, MessageKind::kWritten);
+  fields.check_ends(descriptor.operation, fields.sender(), fields.receiver());
+  if (!fields.ok()) return;
+  fields.expect(topology.nic(arrival.remote_nic).gpu == topology.gpu_of(fields.sender()),
+                "send NIC", arrival.remote_nic, "one next to the GPU of rank {}", fields.sender());
+  fields.expect(topology.nic(arrival.local_nic).gpu == topology.gpu_of(fields.receiver()),
+                "receive NIC", arrival.local_nic, "one next to the GPU of rank {}",
+                fields.receiver());
+}
+
 void check_arrived(FieldCheck& fields, const Arrived& arrival) {
   const Topology& topology = fields.topology();
   const Descriptor& descriptor = arrival.descriptor;
   fields.check_nics(arrival.remote_nic, arrival.local_nic);
+  if (descriptor.kind == static_cast<std::uint8_t>(MessageKind::kWritten)) {
+    return check_written(fields, arrival);
+  }
   fields.check_host("send NIC", arrival.remote_nic, fields.sender());
   fields.check_host("receive NIC", arrival.local_nic, fields.receiver());
   fields.check_chunk(descriptor, MessageKind::kStaged);
@@ -259,6 +276,10 @@ void check_message(FieldCheck& fields, const Message& message) {
       return check(fields, unpack<StageMessage>(message));
     case MessageKind::kFailed:
       return check(fields, unpack<FailedMessage>(message));
+    case MessageKind::kWritten:
+      fields.expect(false, "kind", static_cast<int>(kind_of(message)),
+                    "one that comes without a write");
+      return;
   }
   fields.expect(false, "kind", static_cast<int>(kind_of(message)), "a known one");
 }

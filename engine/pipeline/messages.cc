@@ -44,6 +44,8 @@ std::string_view to_string(MessageKind kind) {
       return "stage open";
     case MessageKind::kCounts:
       return "counts";
+    case MessageKind::kWritten:
+      return "written";
   }
   return "message";
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 // The control messages of the pipeline: 64-byte records, the kind in the first byte. What travels
-// with a chunk (kStaged, kLanded) is the Descriptor itself.
+// with a chunk (kStaged, kLanded, kWritten) is the Descriptor itself.
 
 #include <array>
 #include <cstdint>
@@ -31,11 +31,12 @@ enum class MessageKind : std::uint8_t {
   kPulled,         ///< target -> receive stager: I have read these slots
   kDelivered,      ///< source -> target: the whole flow lies in your buffer (direct)
   kFailed,         ///< anyone -> ranks of the operation: it ended with this status
-  kStopped,        ///< source -> target: of this failed operation I write nothing more (direct)
+  kStopped,        ///< source -> target: of this failed operation I write no more into your buffer
   kLeaseBranch,    ///< source -> send stager: a further node of the lease request that follows
   kStageDone,      ///< rank -> first rank of the operation: below this stage I have sent everything
   kStageOpen,      ///< first rank -> ranks of the operation: stages up to this one may begin
   kCounts,         ///< rank -> ranks of an AllToAllv: part of what it sends to each
+  kWritten,        ///< source -> target: a chunk lies in your buffer (registered; Descriptor)
 };
 
 /// What a message of this kind is called; "message" for an unknown kind.
@@ -49,7 +50,7 @@ struct SlotReference {
 
 struct ReadyMessage {
   MessageKind kind = MessageKind::kReady;
-  std::uint8_t exported = 0;  ///< the buffer below may be imported for direct pushes
+  std::uint8_t exported = 0;  ///< the buffer below may be imported and written, by copies or NICs
   std::uint16_t reserved = 0;
   OperationId operation;
   BufferHandle buffer;
@@ -156,7 +157,7 @@ struct CreditMessage {
 
 /// What a link in a Status is, in numbers that fit a message.
 struct LinkName {
-  enum class Kind : std::uint8_t { kNone, kNicPair, kCopyLane, kExport, kImport };
+  enum class Kind : std::uint8_t { kNone, kNicPair, kCopyLane, kExport, kImport, kRegister };
   Kind kind = Kind::kNone;
   std::uint8_t copy_class = 0;
   std::int32_t first = -1;   ///< sending NIC, or lane

@@ -7,6 +7,10 @@
 
 namespace hoccl::engine {
 
+const Region& SourceFlow::buffer() const {
+  return depends() ? operation->operation.receive_buffer : operation->operation.send_buffer;
+}
+
 LeaseSegment& SourceFlow::segment_of(std::int64_t chunk) {
   const auto found = std::ranges::find_if(segments, [&](const LeaseSegment& segment) {
     return chunk < segment.begin + segment.chunks;

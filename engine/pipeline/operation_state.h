@@ -31,27 +31,29 @@ struct SourceFlow {
   FlowId id;
   const Transfer* transfer = nullptr;
   std::int64_t chunks = 0;
-  std::int64_t posted = 0;             ///< chunks whose copy is posted
+  std::int64_t posted = 0;             ///< chunks whose copy (registered: write) is posted
   std::int64_t copied = 0;             ///< chunks that have left the user buffer
   std::int64_t sent = 0;               ///< leased ones: chunks whose send slot is free again
-  std::vector<Rank> waiting_for;       ///< targets that are not ready (or, if direct, not imported)
+  std::vector<Rank> waiting_for;       ///< targets that are not ready, or not imported
   std::deque<std::int64_t> available;  ///< depends(): chunks that may be posted, ascending
   bool stepwise = false;  ///< direct: the target passes the chunks on, so it is told of each
-  bool queued = false;    ///< waits for a copy engine
+  bool queued = false;    ///< waits for a copy engine, or for a NIC
   bool done = false;
   CopyClass copy_class = CopyClass::kPeer;
   PlaceId place;                                 ///< leased: where its send slots are
-  std::vector<LeaseSegment> segments;            ///< leased: by chunk
+  std::vector<LeaseSegment> segments;            ///< leased or registered: by chunk
   std::array<std::uint32_t, 3> local_targets{};  ///< staged: as in its chunks' descriptors
   std::deque<SlotReference> slots;               ///< leased: granted, not yet used
-  Region target_buffer;                          ///< direct: the target's buffer of this operation
+  Region target_buffer;  ///< direct or registered: the target's buffer of this operation
 
   /// All targets are ready: its chunks may take slots or cross the network.
   [[nodiscard]] bool admitted() const { return waiting_for.empty(); }
   /// Its bytes come from another transfer, chunk by chunk.
   [[nodiscard]] bool depends() const { return !transfer->after.is_none(); }
+  /// What its bytes come out of: another transfer's target, or the user's send buffer.
+  [[nodiscard]] const Region& buffer() const;
   /// Goes through send slots.
-  [[nodiscard]] bool leased() const { return transfer->route != Route::kDirect; }
+  [[nodiscard]] bool leased() const { return goes_through_slots(*transfer); }
   /// A chunk that is there and not posted, if any.
   [[nodiscard]] bool has_waiting_chunk() const {
     return depends() ? !available.empty() : posted < chunks;
@@ -77,7 +79,7 @@ struct TargetFlow {
   std::int64_t chunks = 0;
   std::int64_t delivered = 0;
   std::vector<FlowId> passed_on;  ///< source flows of this rank that wait for its chunks
-  bool exposed = false;           ///< direct: the source may be writing into our buffer
+  bool exposed = false;           ///< the source may be writing into our buffer
   bool done = false;
 };
 
@@ -90,7 +92,7 @@ struct OperationState {
   std::vector<std::pair<Rank, ReadyMessage>> readies;  ///< that came before the start
   std::vector<Descriptor> parked;                      ///< chunks that landed before the start
   std::size_t unfinished_flows = 0;
-  std::size_t unfinished_leased = 0;            ///< of them: through slots, sent or received
+  std::size_t unfinished_ahead = 0;             ///< of them: all but direct ones, which may wait
   std::map<std::int32_t, std::int64_t> unsent;  ///< with barriers: chunks by gate
   std::int32_t open_stage = -1;                 ///< with barriers: the highest that may begin
   std::int32_t reported_stage = -1;             ///< with barriers: the lowest we still have to send
@@ -99,7 +101,7 @@ struct OperationState {
   std::int64_t staged_out_copied = 0;
   std::int64_t staged_in = 0;
   std::int64_t staged_in_copied = 0;
-  int copies_in_flight = 0;
+  int legs_in_flight = 0;  ///< copies, and writes out of its buffers
   bool announced = false;
   bool started = false;
   bool failed = false;

@@ -14,7 +14,7 @@ bool P2pExecutor::can_copy(const SourceFlow& flow) const {
   if (flow.leased()) return !flow.slots.empty();
   // Transfers between nodes may wait for what is passed on along a chain.
   const bool in_chain = flow.depends() || flow.stepwise;
-  return options_.fills_slack() || in_chain || flow.operation->unfinished_leased == 0;
+  return options_.fills_slack() || in_chain || flow.operation->unfinished_ahead == 0;
 }
 
 P2pExecutor::EngineWork& P2pExecutor::work(CopyClass copy_class, FlowClass flow_class) {
@@ -26,6 +26,15 @@ void P2pExecutor::queue_candidate(SourceFlow& flow) {
   flow.queued = true;
   const double turn = options_.interleave ? flow.position() : static_cast<double>(flow.id.value());
   work(flow.copy_class, flow.transfer->flow_class).candidates.insert(flow, turn);
+}
+
+/// Its next chunk goes on, if it may.
+void P2pExecutor::queue_leg(SourceFlow& flow) {
+  if (flow.transfer->route == Route::kRegistered) {
+    queue_write(flow);
+  } else {
+    queue_candidate(flow);
+  }
 }
 
 void P2pExecutor::act() {
@@ -40,6 +49,7 @@ void P2pExecutor::act() {
     watch_background(copy_class);
   }
   copies_.flush();
+  writes_.act([this](SourceFlow& flow) { write_posted(flow); });
 }
 
 /// Deliveries first, because they free receive slots. Background waits while foreground work of the
@@ -156,7 +166,7 @@ void P2pExecutor::post_delivery(CopyClass copy_class, const Delivery& delivery) 
   job.landed = descriptor;
   copies_.post(copy_class, job);
   count_copy(job, 1);
-  state.copies_in_flight += 1;
+  state.legs_in_flight += 1;
 }
 
 void P2pExecutor::post_source_chunk(SourceFlow& flow) {
@@ -167,8 +177,7 @@ void P2pExecutor::post_source_chunk(SourceFlow& flow) {
   if (flow.depends()) flow.available.pop_front();
   const Bytes within = chunk_size * chunk;
   const Bytes size = flow.chunk_size(chunk);
-  const Region& buffer =
-      flow.depends() ? state.operation.receive_buffer : state.operation.send_buffer;
+  const Region& buffer = flow.buffer();
   HOCCL_CHECK(flow.transfer->source_offset + within + size <= buffer.size,
               "chunk {} of flow {} leaves the buffer of {}", chunk, flow.id, buffer.size.count());
   CopyJob job;
@@ -188,7 +197,7 @@ void P2pExecutor::post_source_chunk(SourceFlow& flow) {
   }
   copies_.post(flow.copy_class, job);
   count_copy(job, 1);
-  state.copies_in_flight += 1;
+  state.legs_in_flight += 1;
 }
 
 void P2pExecutor::copied(const CopiesDone& done) {
@@ -197,7 +206,7 @@ void P2pExecutor::copied(const CopiesDone& done) {
   for (const CopyQueue::Ended& ended : just_ended_) {
     OperationState& state = ended.job.source_flow != nullptr ? *ended.job.source_flow->operation
                                                              : *ended.job.target_flow->operation;
-    state.copies_in_flight -= 1;
+    state.legs_in_flight -= 1;
     count_copy(ended.job, -1);
     port_.account(CpuWork::kBookkeeping, 1);
     if (ended.outcome == Outcome::kError) {

@@ -24,6 +24,7 @@ P2pExecutor::P2pExecutor(Port& port, const PipelineOptions& options, Observers o
       options_(options),
       observers_(std::move(observers)),
       copies_(port, options),
+      writes_(port, options),
       barrier_(port) {}
 
 P2pExecutor::~P2pExecutor() = default;
@@ -86,7 +87,7 @@ void P2pExecutor::build_flows(OperationState& state) {
     flow.transfer = &transfer;
     flow.chunks = chunks_of(transfer, plan.chunk_size);
     if (transfer.route != Route::kDirect) {
-      state.unfinished_leased += 1;
+      state.unfinished_ahead += 1;
       if (transfer.route == Route::kStaged) state.staged_in += flow.chunks;
     }
     state.targets.push_back(std::move(flow));
@@ -110,8 +111,10 @@ void P2pExecutor::build_source(OperationState& state, const Transfer& transfer) 
     flow.local_targets = local_targets_of(topology, transfer.target, transfer.more_targets);
     build_segments(flow);
     if (transfer.route == Route::kStaged) state.staged_out += flow.chunks;
-    state.unfinished_leased += 1;
+  } else if (transfer.route == Route::kRegistered) {
+    build_segments(flow);
   }
+  if (transfer.route != Route::kDirect) state.unfinished_ahead += 1;
   state.sources.push_back(std::move(flow));
 }
 
@@ -207,7 +210,7 @@ void P2pExecutor::admit(OperationState& state, Rank target, const ReadyMessage& 
                   state.operation.id, flow.id);
       flow.target_buffer = {message.buffer, Bytes(message.offset),
                             state.operation.send_buffer.size};
-      queue_candidate(flow);
+      queue_leg(flow);
     }
   }
 }
@@ -267,15 +270,28 @@ void P2pExecutor::queue_delivery(OperationState& state, const Descriptor& descri
 }
 
 void P2pExecutor::delivered(const FlowMessage& message) {
-  OperationState* state = find_with_zombies(message.operation);
-  if (state == nullptr) return;
-  TargetFlow* flow = find_flow(state->targets, message.flow);
-  HOCCL_CHECK(flow != nullptr && !flow->done, "operation {} flow {} was delivered twice",
-              message.operation, message.flow);
   // Stepwise, chunks of several lanes may come in any order.
-  const bool whole = message.chunk < 0;
+  brought(message.operation, message.flow, message.chunk);
+}
+
+void P2pExecutor::arrived(const Descriptor& descriptor) {
+  port_.account(CpuWork::kBookkeeping, 1);
+  brought(descriptor.operation, FlowId(descriptor.flow), descriptor.chunk);
+}
+
+/// A source has written a chunk into our buffer, or (-1) all of them.
+void P2pExecutor::brought(const OperationId& operation, FlowId id, std::int64_t chunk) {
+  OperationState* state = find_with_zombies(operation);
+  if (state == nullptr) return;
+  TargetFlow* flow = find_flow(state->targets, id);
+  HOCCL_CHECK(flow != nullptr && !flow->done, "operation {} flow {} was delivered twice", operation,
+              id);
+  const bool whole = chunk < 0;
   flow->delivered = whole ? flow->chunks : flow->delivered + 1;
-  if (!whole && !state->failed) chunk_delivered(*flow, message.chunk);
+  if (!whole && !state->failed) {
+    progress(*state);
+    chunk_delivered(*flow, chunk);
+  }
   if (flow->delivered < flow->chunks) return;
   flow->exposed = false;
   flow->done = true;
@@ -290,9 +306,9 @@ void P2pExecutor::flow_done(OperationState& state, const Transfer& transfer) {
   progress(state);
   state.unfinished_flows -= 1;
   if (transfer.route != Route::kDirect) {
-    state.unfinished_leased -= 1;
-    if (!options_.fills_slack() && state.unfinished_leased == 0) {
-      for (SourceFlow& flow : state.sources) queue_candidate(flow);
+    state.unfinished_ahead -= 1;
+    if (!options_.fills_slack() && state.unfinished_ahead == 0) {
+      for (SourceFlow& flow : state.sources) queue_leg(flow);
     }
   }
   end_if_over(state);

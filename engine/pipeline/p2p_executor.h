@@ -17,13 +17,15 @@
 #include "engine/pipeline/operation_state.h"
 #include "engine/pipeline/options.h"
 #include "engine/pipeline/patience.h"
+#include "engine/pipeline/registered_sender.h"
 #include "engine/pipeline/stage_barrier.h"
 
 namespace hoccl::engine {
 
 /// Moves the chunks of this rank's operations (paper §3.3): as a source it pushes them into send
-/// slots (inter-node) or straight into the target's buffer (intra-node); as a target it announces
-/// itself, then pulls landed chunks out of their slots, and passes them on where the plan says so.
+/// slots (inter-node) or straight into the target's buffer (intra-node; between nodes where both
+/// buffers are registered); as a target it announces itself, then pulls landed chunks out of their
+/// slots, and passes them on where the plan says so.
 /// It knows the plan; the stagers do not.
 class P2pExecutor {
  public:
@@ -56,9 +58,14 @@ class P2pExecutor {
   void stopped(Rank source, const FlowMessage& message);
   void stage_done(Rank source, const StageMessage& message);
   void stage_open(const StageMessage& message);
-  void exported(const BufferExported& done);
+  void exported(const BufferExported& done) { opened(Opening::kExport, done.buffer, done.ok); }
+  void registered(const BufferRegistered& done);
   void imported(const BufferImported& done);
   void copied(const CopiesDone& done);
+  [[nodiscard]] bool owns(QueuePairId queue_pair) const { return writes_.owns(queue_pair); }
+  void written(const WritesDone& done);
+  /// A chunk of a registered flow lies in our buffer.
+  void arrived(const Descriptor& descriptor);
   void peer_lost(Rank peer);
   void foreground_changed(bool active) { foreground_active_ = active; }
 
@@ -94,17 +101,24 @@ class P2pExecutor {
   void refuse_size(const OperationId& id, Rank target);
   void queue_candidate(SourceFlow& flow);
   void queue_delivery(OperationState& state, const Descriptor& descriptor);
+  void brought(const OperationId& operation, FlowId id, std::int64_t chunk);
   void flow_done(OperationState& state, const Transfer& transfer);
   void progress(OperationState& state) { state.last_progress = port_.now(); }
 
   // buffer_exchange.cc
+  /// What lets others write into a user buffer: copy engines of its node, or NICs.
+  enum class Opening : std::uint8_t { kExport, kRegister };
+  bool open(Opening opening, BufferHandle buffer);
+  void opened(Opening opening, BufferHandle buffer, bool ok);
   void announce(OperationState& state);
-  void send_ready(OperationState& state, Rank source, bool buffer_exported);
+  void register_sources(OperationState& state);
+  void send_ready(OperationState& state, Rank source, bool buffer_open);
 
   // p2p_leases.cc
   void build_segments(SourceFlow& flow);
   void want_lease(SourceFlow& flow);
   void request_leases(SourceFlow& flow);
+  [[nodiscard]] bool is_held(const SourceFlow& flow, const LeaseSegment& segment) const;
   void send_lease_request(SourceFlow& flow, LeaseSegment& segment);
   void chunk_delivered(TargetFlow& flow, std::int64_t chunk);
   void chunk_available(SourceFlow& flow, std::int64_t chunk);
@@ -113,6 +127,7 @@ class P2pExecutor {
 
   // p2p_copies.cc
   [[nodiscard]] bool can_copy(const SourceFlow& flow) const;
+  void queue_leg(SourceFlow& flow);
   EngineWork& work(CopyClass copy_class, FlowClass flow_class);
   bool post_next(CopyClass copy_class);
   bool post_next_foreground(CopyClass copy_class);
@@ -130,6 +145,13 @@ class P2pExecutor {
   void copy_failed(const CopyJob& job, Lane lane);
   void return_slot(const SlotReference& slot);
   void pulled(const Descriptor& landed);
+
+  // p2p_writes.cc
+  [[nodiscard]] bool can_write(SourceFlow& flow) const;
+  void queue_write(SourceFlow& flow);
+  void write_posted(SourceFlow& flow);
+  void source_written(SourceFlow& flow, std::int64_t chunk);
+  void write_failed(SourceFlow& flow, std::int64_t chunk);
 
   // p2p_deadlines.cc
   void background_posted(CopyClass copy_class, FlowClass flow_class);
@@ -152,7 +174,7 @@ class P2pExecutor {
   void send_stopped(const OperationId& operation, Rank target);
   void close_exposure(Rank source);
   void drop_source(SourceFlow& flow);
-  void drop_waiting_copies(OperationState& state);
+  void drop_waiting_legs(OperationState& state);
   void tell_stopped(OperationState& state);
   void end_if_over(OperationState& state);
   void locate(const OperationState& state, Rank suspect, Status& status, LinkName& link) const;
@@ -164,15 +186,21 @@ class P2pExecutor {
   const PipelineOptions& options_;
   Observers observers_;
   CopyQueue copies_;
+  RegisteredSender writes_;
   std::map<OperationId, std::unique_ptr<OperationState>> operations_;
   /// Ended with an error while copies of theirs were still in an engine.
   std::vector<std::unique_ptr<OperationState>> zombies_;
   std::map<OperationId, std::vector<std::pair<Rank, ReadyMessage>>> early_readies_;
   std::map<OperationId, std::pair<Status, LinkName>> failed_;
   std::map<OperationId, std::uint32_t> next_number_;  ///< by sequence_of(): first not added yet
-  std::map<BufferHandle, bool> exports_;              ///< value: done
+  std::map<std::pair<Opening, BufferHandle>, bool> openings_;  ///< value: done
   std::map<BufferHandle, bool> imports_;
-  std::vector<std::pair<OperationId, Rank>> waiting_for_export_;
+  struct WaitingOpening {
+    OperationId operation;
+    Rank source;
+    Opening opening;
+  };
+  std::vector<WaitingOpening> waiting_for_opening_;
   struct WaitingImport {
     OperationId operation;
     Rank target;
@@ -184,6 +212,7 @@ class P2pExecutor {
   std::map<std::pair<GpuId, LinkSide>, int> under_way_;  ///< our copies, as reported to the node
   std::int64_t next_operation_ = 0;
   std::vector<CopyQueue::Ended> just_ended_;
+  std::vector<RegisteredSender::Ended> just_written_;
   /// Flows with chunks that are not asked for yet.
   std::vector<std::pair<OperationId, FlowId>> wanting_;
   StageBarrier barrier_;

@@ -49,7 +49,7 @@ void P2pExecutor::fail(OperationState& state, const Status& status, const LinkNa
   barrier_.forget(state.operation.id);
   notify_peers(state, link, reporter);
   for (SourceFlow& flow : state.sources) drop_source(flow);
-  drop_waiting_copies(state);
+  drop_waiting_legs(state);
   end_if_over(state);
 }
 
@@ -186,7 +186,7 @@ void P2pExecutor::drop_source(SourceFlow& flow) {
   flow.slots.clear();
 }
 
-void P2pExecutor::drop_waiting_copies(OperationState& state) {
+void P2pExecutor::drop_waiting_legs(OperationState& state) {
   for (auto& classes : work_) {
     for (EngineWork& waiting : classes) {
       waiting.candidates.drop(state);
@@ -194,6 +194,7 @@ void P2pExecutor::drop_waiting_copies(OperationState& state) {
     }
   }
   for (const Descriptor& descriptor : std::exchange(state.parked, {})) pulled(descriptor);
+  writes_.drop(state);
 }
 
 /// Not only at the end: two ranks that write to each other would wait for each other's word.
@@ -201,18 +202,18 @@ void P2pExecutor::tell_stopped(OperationState& state) {
   if (std::exchange(state.stopped, true)) return;
   std::set<Rank> targets;
   for (const SourceFlow& flow : state.sources) {
-    if (flow.transfer->route == Route::kDirect) targets.insert(flow.transfer->target);
+    if (!goes_through_slots(*flow.transfer)) targets.insert(flow.transfer->target);
   }
   for (const Rank target : targets) send_stopped(state.operation.id, target);
 }
 
-/// Ends the operation when nothing of it is left to do. A failed one first waits until no copy of
-/// ours or of a direct source can touch the user's buffers any more. Erases `state`.
+/// Ends the operation when nothing of it is left to do. A failed one first waits until no copy or
+/// write, of ours or into a buffer of ours, can touch the user's buffers any more. Erases `state`.
 void P2pExecutor::end_if_over(OperationState& state) {
-  if (state.failed && state.copies_in_flight == 0) tell_stopped(state);
+  if (state.failed && state.legs_in_flight == 0) tell_stopped(state);
   const bool exposed = std::any_of(state.targets.begin(), state.targets.end(),
                                    [](const TargetFlow& flow) { return flow.exposed; });
-  const bool over = state.failed ? state.copies_in_flight == 0 && !exposed
+  const bool over = state.failed ? state.legs_in_flight == 0 && !exposed
                                  : state.started && state.unfinished_flows == 0;
   if (!over) return;
   const OperationId id = state.operation.id;
@@ -250,6 +251,7 @@ bool P2pExecutor::passes(const Transfer& transfer, Rank rank) const {
   const auto hosts = [&](NicId nic) { return topology.host_of(topology.place_of(nic)) == rank; };
   switch (transfer.route) {
     case Route::kDirect:
+    case Route::kRegistered:
       return false;
     case Route::kRelayed:
       return topology.host_of(transfer.via) == rank;
@@ -272,7 +274,7 @@ void P2pExecutor::locate(const OperationState& state, Rank suspect, Status& stat
     status.flow = flow.id;
     status.chunk = chunk;
     if (suspect.is_none()) status.peer = peer;
-    if (flow.transfer->route != Route::kStaged) {
+    if (!crosses_wire(*flow.transfer)) {
       link.kind = LinkName::Kind::kCopyLane;
       link.copy_class = static_cast<std::uint8_t>(CopyClass::kPeer);
       link.first = 0;
@@ -307,7 +309,7 @@ void P2pExecutor::peer_lost(Rank peer) {
 }
 
 bool P2pExecutor::quiescent() const {
-  return operations_.empty() && zombies_.empty() && copies_.idle();
+  return operations_.empty() && zombies_.empty() && copies_.idle() && writes_.idle();
 }
 
 }  // namespace hoccl::engine

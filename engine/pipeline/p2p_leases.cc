@@ -30,7 +30,7 @@ std::int32_t stage_before(const Plan& plan, const Transfer& transfer, std::int64
   const Transfer* at = &transfer;
   while (!at->after.is_none()) {
     const auto before = std::ranges::lower_bound(plan.transfers, at->after, {}, &Transfer::id);
-    if (before->route == Route::kStaged) {
+    if (crosses_wire(*before)) {
       return stage_at(plan, leg_to(*before, at->source), chunks_of(transfer, plan.chunk_size),
                       chunk);
     }
@@ -62,7 +62,7 @@ void P2pExecutor::build_segments(SourceFlow& flow) {
       lease.gate = std::max(lease.gate, stage_before(plan, transfer, begin - 1));
     }
     if (!flow.depends()) lease.unrequested = lease.chunks;
-    if (options_.barrier && transfer.route == Route::kStaged) {
+    if (options_.barrier && crosses_wire(transfer)) {
       flow.operation->unsent[lease.gate] += lease.chunks;
     }
     flow.segments.push_back(lease);
@@ -74,12 +74,16 @@ void P2pExecutor::want_lease(SourceFlow& flow) {
   wanting_.emplace_back(flow.operation->operation.id, flow.id);
 }
 
+/// With barriers: its stage has not begun.
+bool P2pExecutor::is_held(const SourceFlow& flow, const LeaseSegment& segment) const {
+  return options_.barrier && crosses_wire(*flow.transfer) &&
+         segment.gate > flow.operation->open_stage;
+}
+
 void P2pExecutor::request_leases(SourceFlow& flow) {
   for (LeaseSegment& segment : flow.segments) {
     if (segment.unrequested == 0) continue;
-    const bool held = options_.barrier && flow.transfer->route == Route::kStaged &&
-                      segment.gate > flow.operation->open_stage;
-    if (!held) send_lease_request(flow, segment);
+    if (!is_held(flow, segment)) send_lease_request(flow, segment);
   }
 }
 
@@ -133,7 +137,7 @@ void P2pExecutor::chunk_available(SourceFlow& flow, std::int64_t chunk) {
     flow.segment_of(chunk).unrequested += 1;
     if (flow.admitted()) want_lease(flow);
   }
-  queue_candidate(flow);
+  queue_leg(flow);
 }
 
 /// With barriers: tells the operation's first rank what we have sent.
@@ -166,6 +170,7 @@ void P2pExecutor::stage_open(const StageMessage& message) {
   state->open_stage = std::max(state->open_stage, message.stage);
   for (SourceFlow& flow : state->sources) {
     if (flow.leased() && flow.admitted()) want_lease(flow);
+    if (flow.transfer->route == Route::kRegistered) queue_write(flow);
   }
 }
 

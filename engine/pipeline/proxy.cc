@@ -43,10 +43,23 @@ struct Proxy::Impl {
         receive_stager(p, options) {}
 
   void handle(const CopiesDone& done) { executor.copied(done); }
-  void handle(const WritesDone& done) { send_stager.written(done); }
-  void handle(const Arrived& arrival) { receive_stager.arrived(arrival); }
+  void handle(const WritesDone& done) {
+    if (executor.owns(done.queue_pair)) {
+      executor.written(done);
+    } else {
+      send_stager.written(done);
+    }
+  }
+  void handle(const Arrived& arrival) {
+    if (arrival.descriptor.kind == static_cast<std::uint8_t>(MessageKind::kWritten)) {
+      executor.arrived(arrival.descriptor);
+    } else {
+      receive_stager.arrived(arrival);
+    }
+  }
   void handle(const GateReached& reached) { streams.gate_reached(reached); }
   void handle(const BufferExported& done) { executor.exported(done); }
+  void handle(const BufferRegistered& done) { executor.registered(done); }
   void handle(const BufferImported& done) { executor.imported(done); }
   void handle(const ForegroundChanged& change) { executor.foreground_changed(change.active); }
   void handle(const Submitted& submitted) {
@@ -155,6 +168,8 @@ void Proxy::Impl::dispatch(Rank source, const Message& message) {
       return executor.stage_done(source, unpack<StageMessage>(message));
     case MessageKind::kStageOpen:
       return executor.stage_open(unpack<StageMessage>(message));
+    case MessageKind::kWritten:  // comes with a write, never as a message
+      break;
   }
   HOCCL_CHECK(false, "message of unknown kind {} from rank {}", static_cast<int>(kind_of(message)),
               source);

@@ -24,7 +24,7 @@ SendStager::Link& SendStager::link_between(NicId send_nic, NicId receive_nic) {
   link.remote = &port_.staging(topology.place_of(receive_nic));
   link.remote_host = link.remote->host;
   for (int i = 0; i < options_.queue_pairs; ++i) {
-    const QueuePairId id = port_.queue_pair(send_nic, receive_nic, i);
+    const QueuePairId id = port_.queue_pair(send_nic, receive_nic, link.remote_host, i);
     QueuePair& queue_pair = queue_pairs_[id];
     queue_pair.id = id;
     queue_pair.link = &link;

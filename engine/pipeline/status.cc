@@ -51,6 +51,8 @@ std::string to_string(const LinkName& link) {
                          to_string(static_cast<CopyClass>(link.copy_class)), link.first);
     case LinkName::Kind::kExport:
       return "buffer export";
+    case LinkName::Kind::kRegister:
+      return "buffer registration";
     case LinkName::Kind::kImport:
       return "buffer import";
   }

@@ -21,24 +21,6 @@ std::string_view name_of(CopyClass copy_class) {
   HOCCL_CHECK(false, "copy class {}", static_cast<int>(copy_class));
 }
 
-void consider_network(Longest& longest, const PortLoads& loads, const Topology& topology,
-                      const PortRates& rates) {
-  for (std::size_t nic = 0; nic < loads.nic_out.size(); ++nic) {
-    longest.consider(loads.nic_out[nic], rates.nic(NicId(nic)), "NIC {}, sending", nic);
-    longest.consider(loads.nic_in[nic], rates.nic(NicId(nic)), "NIC {}, receiving", nic);
-  }
-  for (std::size_t tier = 0; tier < loads.switch_up.size(); ++tier) {
-    const std::string& name = topology.switch_tiers()[tier].name;
-    for (std::size_t i = 0; i < loads.switch_up[tier].size(); ++i) {
-      // Asked for only under load: on large topologies the sum over NICs is slow.
-      if (loads.switch_up[tier][i] == Bytes(0) && loads.switch_down[tier][i] == Bytes(0)) continue;
-      const BytesPerSecond rate = topology.uplink_rate(static_cast<int>(tier), static_cast<int>(i));
-      longest.consider(loads.switch_up[tier][i], rate, "{} switch {}, upwards", name, i);
-      longest.consider(loads.switch_down[tier][i], rate, "{} switch {}, downwards", name, i);
-    }
-  }
-}
-
 }  // namespace
 
 void consider_gpus(Longest& longest, const PortLoads& loads, const PortRates& rates) {
@@ -59,6 +41,24 @@ void consider_gpus(Longest& longest, const PortLoads& loads, const PortRates& ra
     longest.consider(loads.pcie_in[device], one_way, "PCIe into GPU {}", device);
     longest.consider(loads.pcie_out[device] + loads.pcie_in[device], rates.pcie_both_ways() * 2.0,
                      "PCIe of GPU {}, both ways", device);
+  }
+}
+
+void consider_network(Longest& longest, const PortLoads& loads, const Topology& topology,
+                      const PortRates& rates) {
+  for (std::size_t nic = 0; nic < loads.nic_out.size(); ++nic) {
+    longest.consider(loads.nic_out[nic], rates.nic(NicId(nic)), "NIC {}, sending", nic);
+    longest.consider(loads.nic_in[nic], rates.nic(NicId(nic)), "NIC {}, receiving", nic);
+  }
+  for (std::size_t tier = 0; tier < loads.switch_up.size(); ++tier) {
+    const std::string& name = topology.switch_tiers()[tier].name;
+    for (std::size_t i = 0; i < loads.switch_up[tier].size(); ++i) {
+      // Asked for only under load: on large topologies the sum over NICs is slow.
+      if (loads.switch_up[tier][i] == Bytes(0) && loads.switch_down[tier][i] == Bytes(0)) continue;
+      const BytesPerSecond rate = topology.uplink_rate(static_cast<int>(tier), static_cast<int>(i));
+      longest.consider(loads.switch_up[tier][i], rate, "{} switch {}, upwards", name, i);
+      longest.consider(loads.switch_down[tier][i], rate, "{} switch {}, downwards", name, i);
+    }
   }
 }
 

@@ -29,7 +29,8 @@ Bound bound_of(const PortLoads& loads, const Topology& topology, const Rates& ra
 /// Bound of this plan with its choice of paths.
 Bound plan_bound(const Plan& plan, const Topology& topology, const Rates& rates);
 
-/// Bound of every plan that the verifier passes, whatever its paths; with `rails` above 0, of those
+/// Bound of every plan that the verifier passes and that sends between nodes through slots alone,
+/// whatever its paths; with `rails` above 0, of those
 /// that stripe a message between two ranks over at most that many NIC pairs. No leg is within a
 /// GPU, so what crosses the network is staged in a peer's memory at either end (or in host memory),
 /// and a rank's own share goes over a peer; leave that share out of the pattern (in place) where it
@@ -42,11 +43,12 @@ Bound pattern_bound(const Pattern& pattern, const Topology& topology, const Rate
 /// where its GPU is busy can be shorter.
 Bound balanced_rail_bound(const Pattern& pattern, const Topology& topology, const Rates& rates);
 
-/// Bound of copies by kernels, as NCCL's point-to-point: S / V inside a node; between nodes each
-/// GPU uses the first NIC next to it and its own memory, S / B. No copy engine is involved, and a
-/// rank's own share costs nothing. Where a flow has several targets, kernels may pass it on in any
-/// way: then NVLink and the GPU's own NICs together bound what a GPU sends and receives, and all
-/// NICs of a node what the node does.
-Bound bound_for_kernel_copies(const Pattern& pattern, const Topology& topology, const Rates& rates);
+/// Bound of what goes through no slots: plans of forwarding own-nic, and copies by kernels, as
+/// NCCL's point-to-point. S / V inside a node; between nodes each GPU uses the NICs next to it and
+/// its own memory, S over the sum of their rates (one without a NIC, the first of its node). No
+/// copy engine is counted, and a rank's own share costs nothing. Where a flow has several targets,
+/// it may be passed on in any way: then NVLink and the GPU's own NICs together bound what a GPU
+/// sends and receives, and all NICs of a node what the node does.
+Bound own_nic_bound(const Pattern& pattern, const Topology& topology, const Rates& rates);
 
 }  // namespace hoccl::engine

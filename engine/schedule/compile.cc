@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -12,9 +11,11 @@
 #include "engine/base/config_error.h"
 #include "engine/schedule/flow_demand.h"
 #include "engine/schedule/multicast_trees.h"
+#include "engine/schedule/own_nic.h"
 #include "engine/schedule/plan_builder.h"
 #include "engine/schedule/ring_chain.h"
 #include "engine/schedule/self_copy.h"
+#include "engine/schedule/sort_flows.h"
 #include "engine/schedule/stages.h"
 
 namespace hoccl::engine {
@@ -42,89 +43,23 @@ Plan head_of(const Pattern& pattern, const Topology& topology, const CompileOpti
   return plan;
 }
 
-PairFlow to_one(const Flow& flow, Rank target) {
-  return {flow.source, target, flow.source_offset, flow.target_offset, flow.size, flow.flow_class};
-}
-
-/// Flows to several ranks that are carried as such. Those that a rank's own share can be passed
-/// back from are marked, and the shares' numbers in the pattern added to `given_back`, ascending.
-std::vector<Multicast> multicasts_of(const Pattern& pattern, const RailMap& rails,
-                                     std::vector<std::size_t>& given_back) {
-  std::vector<Multicast> multicasts;
-  std::map<Rank, std::vector<std::size_t>> by_source;
-  for (const Flow& flow : pattern.flows) {
-    if (flow.more_targets.empty() || flow.size == Bytes(0)) continue;
-    by_source[flow.source].push_back(multicasts.size());
-    multicasts.push_back(multicast_of(flow, rails));
-  }
-  if (multicasts.empty()) return multicasts;
-  for (std::size_t number = 0; number < pattern.flows.size(); ++number) {
-    const Flow& flow = pattern.flows[number];
-    if (flow.source != flow.target || flow.size == Bytes(0)) continue;
-    for (const std::size_t i : by_source[flow.source]) {
-      Multicast& multicast = multicasts[i];
-      if (multicast.local.empty() || !is_own_share_of(flow, multicast)) continue;
-      if (std::exchange(multicast.give_back, true)) continue;
-      given_back.push_back(number);
-      break;
-    }
-  }
-  return multicasts;
-}
-
-/// Calls add(PairFlow) for what goes to single ranks, and returns the rest.
-template <class Add>
-std::vector<Multicast> sort_out(const Pattern& pattern, const RailMap& rails,
-                                const CompileOptions& options, Add add) {
-  const bool expand = options.algorithm == Algorithm::kP2p;
-  std::vector<std::size_t> given_back;
-  std::vector<Multicast> multicasts;
-  if (!expand) multicasts = multicasts_of(pattern, rails, given_back);
-  auto skipped = given_back.begin();
-  for (std::size_t number = 0; number < pattern.flows.size(); ++number) {
-    const Flow& flow = pattern.flows[number];
-    if (flow.size == Bytes(0)) continue;
-    if (skipped != given_back.end() && *skipped == number) {
-      ++skipped;
-    } else if (flow.more_targets.empty()) {
-      add(to_one(flow, flow.target));
-    } else if (expand) {
-      for (const Rank target : targets_of(flow)) add(to_one(flow, target));
-    }
-  }
-  return multicasts;
-}
-
-/// The stage that a transfer is in first.
-std::int32_t first_stage(const Plan& plan, const Transfer& transfer) {
-  if (transfer.stage_list < 0) return transfer.stage;
-  return plan.stage_lists[static_cast<std::size_t>(transfer.stage_list)].marks.front().stage;
-}
-
 /// Every flow on its own, over the paper's pairs of NICs.
 void build_symmetric(Plan& plan, const Pattern& pattern, const RailMap& rails,
                      const CompileOptions& options) {
-  std::vector<Multicast> multicasts = sort_out(pattern, rails, options, [&](const PairFlow& flow) {
-    if (flow.source != flow.target) {
-      forward({.source = flow.source,
-               .target = flow.target,
-               .source_offset = flow.source_offset,
-               .target_offset = flow.target_offset,
-               .size = flow.size,
-               .flow_class = flow.flow_class},
-              rails.topology(), options.chunk_size, std::max(options.rails, 1), plan.transfers);
-      return;
-    }
-    Transfer& transfer = plan.transfers.emplace_back();
-    transfer.source = flow.source;
-    transfer.target = flow.target;
-    transfer.source_offset = flow.source_offset;
-    transfer.target_offset = flow.target_offset;
-    transfer.size = flow.size;
-    transfer.flow_class = flow.flow_class;
-    transfer.route = Route::kRelayed;
-    transfer.via = self_copy_place(rails, flow.source);
-  });
+  std::vector<Multicast> multicasts =
+      sort_flows(pattern, rails, options, [&](const PairFlow& flow) {
+        if (flow.source != flow.target) {
+          forward({.source = flow.source,
+                   .target = flow.target,
+                   .source_offset = flow.source_offset,
+                   .target_offset = flow.target_offset,
+                   .size = flow.size,
+                   .flow_class = flow.flow_class},
+                  rails.topology(), options.chunk_size, std::max(options.rails, 1), plan.transfers);
+          return;
+        }
+        plan.transfers.push_back(self_copy(rails, flow));
+      });
   const bool as_rings = options.algorithm == Algorithm::kRing;
   const RingChain rings(rails, options, as_rings ? multicasts : std::vector<Multicast>());
   std::int64_t rounds = 1;
@@ -160,10 +95,13 @@ Plan compile_part(const Pattern& pattern, const Topology& topology, const Compil
     case Forwarding::kSymmetric:
       build_symmetric(plan, pattern, rails, options);
       break;
+    case Forwarding::kOwnNic:
+      build_own_nic(plan, pattern, rails, options);
+      break;
     case Forwarding::kBalanced: {
       FlowDemand demand(rails, alone);
       std::vector<Multicast> multicasts =
-          sort_out(pattern, rails, options, [&](const PairFlow& flow) { demand.add(flow); });
+          sort_flows(pattern, rails, options, [&](const PairFlow& flow) { demand.add(flow); });
       build_balanced(plan, demand, std::move(multicasts), rails, options, alone);
       break;
     }

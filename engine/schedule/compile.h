@@ -25,7 +25,7 @@ struct CompileOptions {
   /// about what posting one copy costs. experiments/fig7 sweeps it.
   Bytes chunk_size = Bytes(std::int64_t{2} << 20);
   /// NIC pairs that one message between nodes is striped over. 0: one where forwarding is
-  /// symmetric, all where it is balanced.
+  /// symmetric, else all.
   int rails = 0;
   Forwarding forwarding = Forwarding::kSymmetric;
   Order order = Order::kCritical;

@@ -10,7 +10,7 @@ Plan compile_matrix_for_node(const TrafficMatrix& matrix, bool in_place, const T
                              const CompileOptions& options, NodeId node, StageMemo* memo) {
   const RailMap rails(topology);
   if (matrix.rows() != matrix.cols() || matrix.rows() != topology.rank_count() ||
-      options.forwarding == Forwarding::kSymmetric || !rails.nodes_are_ports()) {
+      options.forwarding != Forwarding::kBalanced || !rails.nodes_are_ports()) {
     // Also where it is to be refused, so that the text is the same.
     return compile_for_node(all_to_all_v(matrix, in_place), topology, options, node);
   }

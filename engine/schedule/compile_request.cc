@@ -11,7 +11,7 @@ Plan compile_request_for_node(const PatternRequest& request, const Topology& top
   // A matrix may not have a rank receive more than the largest message, which rounding may add to.
   const bool is_matrix = request.name == kAllToAllName && request.group.empty() &&
                          request.size <= kMaxMessageSize - Bytes(ranks);
-  if (!is_matrix || options.forwarding == Forwarding::kSymmetric) {
+  if (!is_matrix || options.forwarding != Forwarding::kBalanced) {
     return compile_for_node(make_pattern(request, ranks), topology, options, node);
   }
   Plan plan = compile_matrix_for_node(all_to_all_matrix(ranks, request.size), request.in_place,

@@ -8,6 +8,7 @@
 #include "engine/base/units.h"
 #include "engine/pattern/flow.h"
 #include "engine/schedule/decomposition.h"
+#include "engine/schedule/plan.h"
 
 namespace hoccl::engine {
 
@@ -20,6 +21,18 @@ struct PairFlow {
   Bytes size;
   FlowClass flow_class = FlowClass::kForeground;
 };
+
+/// All of it directly, without a number yet.
+inline Transfer transfer_of(const PairFlow& flow) {
+  Transfer transfer;
+  transfer.source = flow.source;
+  transfer.target = flow.target;
+  transfer.source_offset = flow.source_offset;
+  transfer.target_offset = flow.target_offset;
+  transfer.size = flow.size;
+  transfer.flow_class = flow.flow_class;
+  return transfer;
+}
 
 /// What ranks send to single others, by tile: all from the ranks of one node to those of another,
 /// or of the same. Whoever asks sees the same numbers, however much of the detail there is.

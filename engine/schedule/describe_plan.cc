@@ -25,13 +25,15 @@ std::string_view name_of(Route route) {
       return "staged";
     case Route::kRelayed:
       return "relayed";
+    case Route::kRegistered:
+      return "registered";
   }
   HOCCL_CHECK(false, "route {}", static_cast<int>(route));
 }
 
 /// The first stage and the last.
 std::string stages_of(const Plan& plan, const Transfer& transfer) {
-  if (transfer.route != Route::kStaged) return "-";
+  if (!crosses_wire(transfer)) return "-";
   const WireLeg leg = wire_leg(transfer, 0);
   if (leg.stage_list < 0) return fmt::format("{}", leg.stage);
   const auto& marks = plan.stage_lists[static_cast<std::size_t>(leg.stage_list)].marks;
@@ -53,7 +55,7 @@ std::string targets_text(const Transfer& transfer) {
 }
 
 std::string receivers_text(const Transfer& transfer) {
-  if (transfer.route != Route::kStaged) return "-";
+  if (!crosses_wire(transfer)) return "-";
   std::string text = fmt::format("{}", transfer.receive_nic);
   for (const Branch& branch : transfer.branches) text += fmt::format(",{}", branch.receive_nic);
   return text;
@@ -90,7 +92,7 @@ std::string describe_head(const Plan& plan) {
   std::int32_t stages = plan.transfers.empty() ? 0 : 1;
   for (const Transfer& transfer : plan.transfers) {
     chunks += chunks_of(transfer, plan.chunk_size);
-    if (transfer.route != Route::kStaged) continue;
+    if (!crosses_wire(transfer)) continue;
     for (std::size_t leg = 0; leg < leg_count(transfer); ++leg) {
       for_each_stage(plan, wire_leg(transfer, leg),
                      [&](std::int32_t stage) { stages = std::max(stages, stage + 1); });

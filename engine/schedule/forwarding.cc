@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "engine/base/check.h"
 #include "engine/base/config_error.h"
@@ -73,6 +74,8 @@ std::string_view to_string(Forwarding forwarding) {
       return "symmetric";
     case Forwarding::kBalanced:
       return "balanced";
+    case Forwarding::kOwnNic:
+      return "own-nic";
   }
   HOCCL_CHECK(false, "forwarding {}", static_cast<int>(forwarding));
 }
@@ -80,7 +83,9 @@ std::string_view to_string(Forwarding forwarding) {
 Forwarding parse_forwarding(std::string_view name) {
   if (name == "symmetric") return Forwarding::kSymmetric;
   if (name == "balanced") return Forwarding::kBalanced;
-  throw ConfigError(fmt::format("forwarding = '{}': expected balanced or symmetric", name));
+  if (name == "own-nic") return Forwarding::kOwnNic;
+  throw ConfigError(
+      fmt::format("forwarding = '{}': expected balanced, symmetric or own-nic", name));
 }
 
 std::vector<NicId> staging_nics(const Topology& topology, GpuId end_point) {
@@ -138,27 +143,34 @@ void forward(const Flow& flow, const Topology& topology, Bytes chunk_size, int r
     transfers.push_back(piece);
     return;
   }
-  const std::vector<NicPair> pairs = candidate_pairs(topology, flow.source, flow.target);
+  std::vector<NicPair> pairs = candidate_pairs(topology, flow.source, flow.target);
   if (rails < 1 || static_cast<std::size_t>(rails) > pairs.size()) {
     throw ConfigError(fmt::format("rails = {}: expected 1 to {} from rank {} to rank {} on '{}'",
                                   rails, pairs.size(), flow.source, flow.target, topology.name()));
   }
   piece.route = Route::kStaged;
-  const std::int64_t chunks = chunk_count(flow.size, chunk_size);
-  const std::int64_t pieces = std::min<std::int64_t>(rails, chunks);
+  pairs.resize(static_cast<std::size_t>(rails));
+  stripe(piece, pairs, chunk_size, transfers);
+}
+
+void stripe(const Transfer& whole, std::span<const NicPair> pairs, Bytes chunk_size,
+            std::vector<Transfer>& transfers) {
+  const std::int64_t chunks = chunk_count(whole.size, chunk_size);
+  const std::int64_t pieces = std::min(std::ssize(pairs), std::ptrdiff_t{chunks});
+  Transfer piece = whole;
   Bytes done(0);
   for (std::int64_t i = 0; i < pieces; ++i) {
-    // The last pieces get the odd chunks: the flow's last chunk may be short.
+    // The last pieces get the odd chunks: the last chunk may be short.
     const std::int64_t share = chunks / pieces + (i >= pieces - chunks % pieces ? 1 : 0);
-    piece.source_offset = flow.source_offset + done;
-    piece.target_offset = flow.target_offset + done;
-    piece.size = std::min(share * chunk_size, flow.size - done);
+    piece.source_offset = whole.source_offset + done;
+    piece.target_offset = whole.target_offset + done;
+    piece.size = std::min(share * chunk_size, whole.size - done);
     piece.send_nic = pairs[static_cast<std::size_t>(i)].send;
     piece.receive_nic = pairs[static_cast<std::size_t>(i)].receive;
     transfers.push_back(piece);
     done += piece.size;
   }
-  HOCCL_CHECK(done == flow.size, "{} of {} bytes forwarded", done.count(), flow.size.count());
+  HOCCL_CHECK(done == whole.size, "{} of {} bytes forwarded", done.count(), whole.size.count());
 }
 
 }  // namespace hoccl::engine

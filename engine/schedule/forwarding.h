@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,7 @@ namespace hoccl::engine {
 enum class Forwarding : std::uint8_t {
   kSymmetric,  ///< the paper's pairing: the NIC of GPU x xor 1 on either side
   kBalanced,   ///< every node pair's bytes spread evenly over the rails
+  kOwnNic,     ///< the NICs next to source and target, which read and write registered user buffers
 };
 
 std::string_view to_string(Forwarding forwarding);
@@ -44,5 +46,10 @@ std::vector<NicPair> candidate_pairs(const Topology& topology, Rank source, Rank
 /// chunks). Nothing for an empty flow. Throws ConfigError when the topology has fewer rails.
 void forward(const Flow& flow, const Topology& topology, Bytes chunk_size, int rails,
              std::vector<Transfer>& transfers);
+
+/// Appends a transfer between nodes in pieces of whole chunks, one over each pair (fewer when it
+/// has fewer chunks).
+void stripe(const Transfer& whole, std::span<const NicPair> pairs, Bytes chunk_size,
+            std::vector<Transfer>& transfers);
 
 }  // namespace hoccl::engine

@@ -52,6 +52,8 @@ void MulticastTrees::require_paths(const Multicast& multicast) const {
         // Throws, naming the end that has no NIC.
         if (usable == 0) candidate_pairs(rails_.topology(), multicast.source, target);
         break;
+      case Forwarding::kOwnNic:
+        HOCCL_CHECK(false, "a tree of staged transfers for forwarding own-nic");
     }
     if (static_cast<std::size_t>(options_.rails) <= usable) continue;
     throw ConfigError(fmt::format("rails = {}: expected 1 to {} from rank {} to rank {} on '{}'",
@@ -74,6 +76,8 @@ bool MulticastTrees::may_share_stage_in(const Multicast& multicast,
       }
       return spread_.first_pairing(multicast.node, targets.node,
                                    demand_of(rails_, multicast, targets, 0)) == 0;
+    case Forwarding::kOwnNic:
+      break;
   }
   HOCCL_CHECK(false, "forwarding {}", static_cast<int>(options_.forwarding));
 }

@@ -27,6 +27,9 @@ class PathCheck {
         case Route::kRelayed:
           check_relayed(transfer);
           break;
+        case Route::kRegistered:
+          check_registered(transfer);
+          break;
       }
       if (predecessors[i] != kNoTransfer) {
         check_after(transfer, plan_.transfers[predecessors[i]]);
@@ -38,12 +41,14 @@ class PathCheck {
   void check_direct(const Transfer& transfer);
   void check_staged(const Transfer& transfer);
   void check_relayed(const Transfer& transfer);
+  void check_registered(const Transfer& transfer);
   void check_after(const Transfer& transfer, const Transfer& before);
   void check_branch_nodes(const Transfer& transfer);
   void check_receiver(const Transfer& transfer, NicId nic, Rank target,
                       const std::vector<Rank>& further);
   void check_nic(const Transfer& transfer, std::string_view use, NicId nic, Rank rank);
   void check_place(const Transfer& transfer, NicId nic, Rank end_point, std::string_view leg);
+  void check_own(const Transfer& transfer, std::string_view use, NicId nic, Rank rank);
 
   [[nodiscard]] int device_of(GpuId gpu) const { return topology_.gpu(gpu).physical; }
   [[nodiscard]] int device_of(Rank rank) const { return device_of(topology_.gpu_of(rank)); }
@@ -160,6 +165,29 @@ void PathCheck::check_relayed(const Transfer& transfer) {
     violations_.add(transfer, "deliver copies within GPU {}, that of rank {}", stager,
                     transfer.target);
   }
+}
+
+void PathCheck::check_registered(const Transfer& transfer) {
+  const NodeId source = topology_.node_of(transfer.source);
+  if (source == topology_.node_of(transfer.target)) {
+    violations_.add(transfer, "registered inside node {}: expected the direct route", source);
+  }
+  if (topology_.wire() == WireKind::kMap) {
+    violations_.add(transfer,
+                    "registered over a map wire, which moves no bytes between user buffers: "
+                    "expected the staged route");
+  }
+  check_own(transfer, "send", transfer.send_nic, transfer.source);
+  check_own(transfer, "receive", transfer.receive_nic, transfer.target);
+}
+
+void PathCheck::check_own(const Transfer& transfer, std::string_view use, NicId nic, Rank rank) {
+  const GpuId beside = topology_.nic(nic).gpu;
+  if (beside == topology_.gpu_of(rank)) return;
+  violations_.add(transfer,
+                  "{} NIC {} is next to GPU {}: expected one next to GPU {}, that of "
+                  "rank {}",
+                  use, nic, beside, topology_.gpu_of(rank), rank);
 }
 
 void PathCheck::check_after(const Transfer& transfer, const Transfer& before) {

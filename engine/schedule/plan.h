@@ -16,6 +16,7 @@ enum class Route : std::uint8_t {
   kDirect,   ///< one leg: the source's copy engine pushes into the target's buffer (paper §3.3.2)
   kStaged,   ///< stage-in to a staging place, wire, deliver by the target's pull (paper §3.3.1)
   kRelayed,  ///< inside a node, through a third place: stage-in, deliver by the target's pull
+  kRegistered,  ///< one leg: the source's NIC reads its buffer and writes the target's, no slots
 };
 
 /// A further node that a staged transfer's chunks go to, out of the same send slot.
@@ -41,7 +42,8 @@ struct Transfer {
   Bytes size;
   FlowClass flow_class = FlowClass::kForeground;
   Route route = Route::kDirect;
-  /// kStaged only: the NIC that sends and the NIC that receives. Their places hold the slots.
+  /// kStaged: the NIC that sends and the NIC that receives. Their places hold the slots.
+  /// kRegistered: NICs next to the source's GPU and next to the target's.
   NicId send_nic;
   NicId receive_nic;
   /// kRelayed only: the place of the same node whose send slots it goes through.
@@ -120,6 +122,16 @@ inline constexpr std::size_t kMaxBranches = 3;
 /// Every rank the transfer is delivered to: `target` first, then its node's, then the branches'.
 std::vector<Rank> targets_of(const Transfer& transfer);
 bool delivers_to(const Transfer& transfer, Rank rank);
+
+/// Whether a NIC sends it: it has a NIC at either end, and stages.
+inline bool crosses_wire(const Transfer& transfer) {
+  return transfer.route == Route::kStaged || transfer.route == Route::kRegistered;
+}
+
+/// Whether its chunks go through slots; else straight into the target's buffer.
+inline bool goes_through_slots(const Transfer& transfer) {
+  return transfer.route == Route::kStaged || transfer.route == Route::kRelayed;
+}
 
 /// Number of chunks of a transfer. The last may be short.
 inline std::int64_t chunks_of(const Transfer& transfer, Bytes chunk_size) {

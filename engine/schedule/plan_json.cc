@@ -32,6 +32,8 @@ std::string_view to_string(Route route) {
       return "staged";
     case Route::kRelayed:
       return "relayed";
+    case Route::kRegistered:
+      return "registered";
   }
   HOCCL_CHECK(false, "route {}", static_cast<int>(route));
 }
@@ -84,6 +86,7 @@ void append_transfer(std::string& text, const Transfer& transfer) {
     case Route::kDirect:
       break;
     case Route::kStaged:
+    case Route::kRegistered:
       append(text, R"(, "send_nic": {}, "receive_nic": {})", transfer.send_nic,
              transfer.receive_nic);
       append_stage(text, transfer.stage, transfer.stage_list);

@@ -27,7 +27,8 @@ Route get_route(StrictJson& object) {
   if (name == "direct") return Route::kDirect;
   if (name == "staged") return Route::kStaged;
   if (name == "relayed") return Route::kRelayed;
-  object.fail("route", "direct, staged or relayed");
+  if (name == "registered") return Route::kRegistered;
+  object.fail("route", "direct, staged, relayed or registered");
 }
 
 Order get_order(StrictJson& object) {
@@ -111,11 +112,14 @@ Branch read_branch(StrictJson object, const Limits& limits) {
   return branch;
 }
 
-void read_wire(StrictJson& object, const std::string& name, const std::string& path,
-               const Limits& limits, Transfer& transfer) {
+void read_wire(StrictJson& object, const Limits& limits, Transfer& transfer) {
   transfer.send_nic = NicId(object.get_integer("send_nic", 0, kMaxId));
   transfer.receive_nic = NicId(object.get_integer("receive_nic", 0, kMaxId));
   get_stage(object, limits, transfer.stage, transfer.stage_list);
+}
+
+void read_further_targets(StrictJson& object, const std::string& name, const std::string& path,
+                          const Limits& limits, Transfer& transfer) {
   transfer.more_targets = get_more_targets(object, limits);
   if (!object.has("branches")) return;
   const nlohmann::json& branches = object.get_array("branches");
@@ -146,7 +150,11 @@ Transfer read_transfer(const nlohmann::json& value, const std::string& name,
     case Route::kDirect:
       break;
     case Route::kStaged:
-      read_wire(object, name, path, limits, transfer);
+      read_wire(object, limits, transfer);
+      read_further_targets(object, name, path, limits, transfer);
+      break;
+    case Route::kRegistered:
+      read_wire(object, limits, transfer);
       break;
     case Route::kRelayed:
       transfer.via = PlaceId(object.get_integer("via", 0, kMaxId));

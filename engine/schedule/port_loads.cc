@@ -119,6 +119,15 @@ void add_staged(PortLoads& loads, const Topology& topology, const Transfer& tran
   }
 }
 
+/// The NICs read and write the GPUs' own memory. Where they share its PCIe port that is the wire's
+/// load already, unless the slots, and so the places of NICs, are in host memory.
+void add_registered(PortLoads& loads, const Topology& topology, const Transfer& transfer) {
+  add_wire(loads, topology, transfer.send_nic, transfer.receive_nic, transfer.size);
+  if (topology.staging() != StagingKind::kHost) return;
+  loads.pcie_out[device_of(topology, topology.gpu_of(transfer.source))] += transfer.size;
+  loads.pcie_in[device_of(topology, topology.gpu_of(transfer.target))] += transfer.size;
+}
+
 }  // namespace
 
 PortLoads loads_of(const Plan& plan, const Topology& topology) {
@@ -136,6 +145,9 @@ PortLoads loads_of(const Plan& plan, const Topology& topology) {
         add_source_side(loads, topology, source, transfer.size);
         add_slot_in(loads, topology, transfer.via, transfer.size);
         add_deliver(loads, topology, transfer.via, transfer.target, transfer.size);
+        break;
+      case Route::kRegistered:
+        add_registered(loads, topology, transfer);
         break;
     }
   }

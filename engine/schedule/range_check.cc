@@ -142,6 +142,7 @@ void RangeCheck::check_nics(const Transfer& transfer) {
         }
         break;
       case Route::kStaged:
+      case Route::kRegistered:
         if (!is_nic(nic)) {
           violations_.add(transfer, "{} NIC {}: expected 0 to {}", use, nic,
                           topology_.nic_count() - 1);
@@ -160,12 +161,11 @@ void RangeCheck::check_route(const Transfer& transfer) {
     violations_.add(transfer, "relayed via place {}: expected 0 to {}", transfer.via,
                     topology_.place_count() - 1);
   }
-  if (transfer.route == Route::kStaged) {
-    check_stage(transfer, transfer.stage, transfer.stage_list);
-    return;
-  }
-  const std::string_view route = relayed ? "relayed" : "direct";
-  if (transfer.stage != 0 || transfer.stage_list != -1) {
+  const bool crosses = crosses_wire(transfer);
+  if (crosses) check_stage(transfer, transfer.stage, transfer.stage_list);
+  if (transfer.route == Route::kStaged) return;
+  const std::string_view route = crosses ? "registered" : relayed ? "relayed" : "direct";
+  if (!crosses && (transfer.stage != 0 || transfer.stage_list != -1)) {
     violations_.add(transfer, "{}, with stage {} and stage list {}: expected 0 and -1", route,
                     transfer.stage, transfer.stage_list);
   }

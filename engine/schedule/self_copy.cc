@@ -22,4 +22,11 @@ PlaceId self_copy_place(const RailMap& rails, Rank rank) {
       topology.name(), node, gpus.size(), rank));
 }
 
+Transfer self_copy(const RailMap& rails, const PairFlow& share) {
+  Transfer transfer = transfer_of(share);
+  transfer.route = Route::kRelayed;
+  transfer.via = self_copy_place(rails, share.source);
+  return transfer;
+}
+
 }  // namespace hoccl::engine

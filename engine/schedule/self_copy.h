@@ -1,6 +1,8 @@
 #pragma once
 
 #include "engine/base/ids.h"
+#include "engine/schedule/demand.h"
+#include "engine/schedule/plan.h"
 #include "engine/schedule/rail_map.h"
 
 namespace hoccl::engine {
@@ -9,5 +11,8 @@ namespace hoccl::engine {
 /// one GPU: the memory of the next GPU of its node, or host memory where slots are there. Throws
 /// ConfigError on a node with one GPU and slots in peers.
 PlaceId self_copy_place(const RailMap& rails, Rank rank);
+
+/// All of such a share through that place, without a number yet.
+Transfer self_copy(const RailMap& rails, const PairFlow& share);
 
 }  // namespace hoccl::engine

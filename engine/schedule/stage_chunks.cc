@@ -10,7 +10,7 @@ namespace hoccl::engine {
 std::vector<StageChunks> stage_chunks(const Plan& plan) {
   std::vector<StageChunks> parts;
   for (const Transfer& transfer : plan.transfers) {
-    if (transfer.route != Route::kStaged) continue;
+    if (!crosses_wire(transfer)) continue;
     const std::int64_t chunks = chunks_of(transfer, plan.chunk_size);
     for (std::size_t leg = 0; leg < leg_count(transfer); ++leg) {
       const WireLeg wire = wire_leg(transfer, leg);

@@ -20,7 +20,7 @@ std::vector<StageUse> stage_uses(const Plan& plan, const std::vector<bool>& left
   std::vector<LegUse> legs;
   for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
     const Transfer& transfer = plan.transfers[i];
-    if (transfer.route != Route::kStaged || (!left_out.empty() && left_out[i])) continue;
+    if (!crosses_wire(transfer) || (!left_out.empty() && left_out[i])) continue;
     for (std::size_t leg = 0; leg < leg_count(transfer); ++leg) {
       legs.push_back({wire_leg(transfer, leg), i});
     }

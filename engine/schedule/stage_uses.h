@@ -19,8 +19,8 @@ struct StageUse {
   auto operator<=>(const StageUse&) const = default;
 };
 
-/// Every pair and stage of the staged transfers, each once, in ascending order, without those at
-/// the positions marked in `left_out` (empty: none). Legs that share pair and stage list are
+/// Every pair and stage of what crosses the network, each once, in ascending order, without those
+/// at the positions marked in `left_out` (empty: none). Legs that share pair and stage list are
 /// expanded once, so that this stays fast for plans of many transfers.
 std::vector<StageUse> stage_uses(const Plan& plan, const std::vector<bool>& left_out = {});
 

@@ -10,7 +10,7 @@ template <class PortOf>
 void assign(Plan& plan, const StageTable& table, const std::vector<FlowId>& late, PortOf port_of) {
   std::vector<bool> wanted(table.list_count(), false);
   for (Transfer& transfer : plan.transfers) {
-    if (transfer.route != Route::kStaged) continue;
+    if (!crosses_wire(transfer)) continue;
     const int source = port_of(transfer.send_nic);
     const bool is_late = !late.empty() && std::ranges::binary_search(late, transfer.id);
     const auto write = [&](auto& leg) {
@@ -77,7 +77,7 @@ StageTable nic_stages(const std::vector<Transfer>& transfers, int nic_count,
   if (options.order == Order::kLocal) return {};
   PortMatrix chunks = PortMatrix::Zero(nic_count, nic_count);
   for (const Transfer& transfer : transfers) {
-    if (transfer.route != Route::kStaged) continue;
+    if (!crosses_wire(transfer)) continue;
     const std::int64_t count = chunks_of(transfer, options.chunk_size);
     chunks(transfer.send_nic.value(), transfer.receive_nic.value()) += count;
     for (const Branch& branch : transfer.branches) {
@@ -95,6 +95,11 @@ void assign_node_stages(Plan& plan, const StageTable& table, const Topology& top
 
 void assign_nic_stages(Plan& plan, const StageTable& table) {
   assign(plan, table, {}, [](NicId nic) { return nic.value(); });
+}
+
+std::int32_t first_stage(const Plan& plan, const Transfer& transfer) {
+  if (transfer.stage_list < 0) return transfer.stage;
+  return plan.stage_lists[static_cast<std::size_t>(transfer.stage_list)].marks.front().stage;
 }
 
 }  // namespace hoccl::engine

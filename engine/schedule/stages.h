@@ -25,11 +25,14 @@ StageTable node_stages_in_rounds(const PortMatrix& bytes, int rails, const Compi
 StageTable nic_stages(const std::vector<Transfer>& transfers, int nic_count,
                       const CompileOptions& options, std::int64_t rounds);
 
-/// Writes the stages of nodes into the plan's staged transfers and their branches, with the lists
+/// Writes the stages of nodes into what the plan sends between nodes, branches too, with the lists
 /// that these need. `late`, ascending: transfers that wait for others between nodes.
 void assign_node_stages(Plan& plan, const StageTable& table, const Topology& topology,
                         const std::vector<FlowId>& late);
 /// The same of NICs, where no transfer is late.
 void assign_nic_stages(Plan& plan, const StageTable& table);
+
+/// The stage that a transfer is in first.
+std::int32_t first_stage(const Plan& plan, const Transfer& transfer);
 
 }  // namespace hoccl::engine

@@ -7,25 +7,11 @@
 #include "engine/schedule/self_copy.h"
 
 namespace hoccl::engine {
-namespace {
-
-void set_flow(Transfer& transfer, const PairFlow& flow) {
-  transfer.source = flow.source;
-  transfer.target = flow.target;
-  transfer.source_offset = flow.source_offset;
-  transfer.target_offset = flow.target_offset;
-  transfer.size = flow.size;
-  transfer.flow_class = flow.flow_class;
-}
-
-}  // namespace
-
 void TileForwarding::append_local(std::span<const PairFlow> flows, FlowId first,
                                   std::vector<Transfer>& transfers) const {
   FlowId::value_type id = first.value();
   for (const PairFlow& flow : flows) {
-    Transfer& transfer = transfers.emplace_back();
-    set_flow(transfer, flow);
+    Transfer& transfer = transfers.emplace_back(transfer_of(flow));
     transfer.id = FlowId(id++);
     if (flow.source != flow.target) continue;
     transfer.route = Route::kRelayed;
@@ -70,8 +56,7 @@ void TileForwarding::append(NodeId source, NodeId target, std::span<const PairFl
   gather(source, target, flows);
   FlowId::value_type id = first.value();
   for (const RailSpread::Piece& piece : spread_.spread(source, target, demands_)) {
-    Transfer& transfer = transfers.emplace_back();
-    set_flow(transfer, flows[piece.demand]);
+    Transfer& transfer = transfers.emplace_back(transfer_of(flows[piece.demand]));
     transfer.id = FlowId(id++);
     transfer.route = Route::kStaged;
     transfer.source_offset += piece.offset;

@@ -66,7 +66,7 @@ void check_flows(const Plan& plan, const Pattern* pattern, Violations& violation
 void check_slots(const Plan& plan, const Topology& topology, const SlotSupply& slots,
                  Violations& violations) {
   for (const Transfer& transfer : plan.transfers) {
-    if (transfer.route == Route::kDirect) continue;
+    if (transfer.route == Route::kDirect || transfer.route == Route::kRegistered) continue;
     if (plan.chunk_size > slots.slot_size) {
       violations.add(transfer, "chunk of {} bytes: expected at most {}, the slot size",
                      plan.chunk_size.count(), slots.slot_size.count());

@@ -191,7 +191,7 @@ void Builder::add_transfer(std::size_t i) {
           graph_.add_edge(bringing->node, node);
           if (end == bringing->end) ++bringing;
         }
-        if (transfer.route == Route::kStaged) {
+        if (crosses_wire(transfer)) {
           const WireLeg wire = wire_leg(transfer, leg);
           add_port_uses(wire.send, wire.receive, segment.stage, node);
         }

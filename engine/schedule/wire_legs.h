@@ -21,7 +21,7 @@ struct WireLeg {
 /// How many legs of the kind that delivers a transfer has: one, and one for each branch.
 inline std::size_t leg_count(const Transfer& transfer) { return 1 + transfer.branches.size(); }
 
-/// Of a staged transfer: leg 0 to `target`, leg k to branch k - 1.
+/// Of a transfer between nodes: leg 0 to `target`, leg k to branch k - 1.
 inline WireLeg wire_leg(const Transfer& transfer, std::size_t leg) {
   if (leg == 0) {
     return {transfer.send_nic, transfer.receive_nic, transfer.stage, transfer.stage_list};

@@ -70,6 +70,10 @@ NodeId Topology::node_of(PlaceId place) const {
   return is_host(place) ? NodeId(place.value() - gpu_count()) : gpu(GpuId(place.value())).node;
 }
 
+bool Topology::can_use(Rank rank, NicId nic) const {
+  return this->nic(nic).gpu == gpu_of(rank) || host_of(place_of(nic)) == rank;
+}
+
 Rank Topology::host_of(PlaceId place) const {
   if (!is_host(place)) {
     const std::optional<Rank> resident = rank_on(GpuId(place.value()));

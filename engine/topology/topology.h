@@ -108,6 +108,9 @@ class Topology {
   /// The rank that runs the staging service of a place: the rank on that GPU, else the lowest
   /// rank of the node, else none.
   [[nodiscard]] Rank host_of(PlaceId place) const;
+  /// Whether the rank may send and receive through this NIC: it is next to its GPU, or of a place
+  /// that it hosts.
+  [[nodiscard]] bool can_use(Rank rank, NicId nic) const;
 
  private:
   void add_gpus();

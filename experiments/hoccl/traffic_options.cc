@@ -232,7 +232,8 @@ Settings traffic_settings(const engine::Traffic& traffic, const engine::CompileO
     return std::ranges::count(use->patterns, kind) > 0 ? std::move(text) : std::string();
   };
   const std::string matrix(traffic.matrix ? "file" : to_string(request.matrix));
-  const bool multicast = compile.algorithm == engine::Algorithm::kMulticast;
+  const bool staged_multicast = compile.algorithm == engine::Algorithm::kMulticast &&
+                                compile.forwarding != engine::Forwarding::kOwnNic;
   const bool ring = compile.algorithm == engine::Algorithm::kRing;
   return {
       {"from", if_used("--from", rank_text(request.source))},
@@ -243,9 +244,9 @@ Settings traffic_settings(const engine::Traffic& traffic, const engine::CompileO
       {"group", fmt::format("{}", fmt::join(request.group, " "))},
       {"algorithm", if_used("--algorithm", std::string(to_string(compile.algorithm)))},
       {"nics", ring ? if_used("--nics", std::to_string(compile.nics)) : std::string()},
-      {"nodes_per_stage_in",
-       multicast ? if_used("--nodes-per-stage-in", std::to_string(compile.nodes_per_stage_in))
-                 : std::string()},
+      {"nodes_per_stage_in", staged_multicast ? if_used("--nodes-per-stage-in",
+                                                        std::to_string(compile.nodes_per_stage_in))
+                                              : std::string()},
       {"forwarding", std::string(to_string(compile.forwarding))},
       {"rails", compile.rails == 0 ? std::string() : std::to_string(compile.rails)},
       {"order", std::string(to_string(compile.order))},

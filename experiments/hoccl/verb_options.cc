@@ -61,11 +61,12 @@ Choices add_pattern_options(CLI::App& app, PatternOptions& values) {
                       "multicast: nodes that one staged copy serves"),
       options
           .text("--forwarding", values.forwarding,
-                "which NICs carry a message: symmetric (the paper's pairing, NIC of GPU x xor 1) "
-                "or balanced (spread over the rails)")
+                "which NICs carry a message: symmetric (the paper's pairing, NIC of GPU x xor 1), "
+                "balanced (spread over the rails) or own-nic (those next to its ends, straight "
+                "between registered user buffers)")
           ->default_str("symmetric for sendrecv, sendrecv-ring and ppchain, else balanced"),
       options.integer("--rails", values.rails, 1, kAny,
-                      "NIC pairs that carry one message; default: symmetric 1, balanced all"),
+                      "NIC pairs that carry one message; default: symmetric 1, else all"),
       options.text("--order", values.order, "of the NICs' work: critical, bvn, rotation or local")
           ->default_str("local for alltoallv, else critical"),
       options.percent("--quantise", values.quantise,

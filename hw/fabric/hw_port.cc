@@ -42,15 +42,13 @@ Seconds thread_cpu_time() {
   return Seconds(static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec));
 }
 
-std::unique_ptr<Link> make_link(const HwOptions& options, const engine::Topology& topology,
-                                Node& node, LegTrace& trace) {
+std::unique_ptr<Link> make_link(const HwOptions& options, Node& node, LegTrace& trace) {
   switch (options.link) {
     case LinkKind::kLoopback:
       return std::make_unique<LoopbackLink>(
-          topology, node.messenger(), node.doorbell(), node.staging(),
-          LoopbackLink::Wire{options.link_rate, options.link_delay}, trace);
+          node, LoopbackLink::Wire{options.link_rate, options.link_delay}, trace);
     case LinkKind::kLoopbackMap:
-      return std::make_unique<MapLink>(topology, node.messenger(), node.doorbell(), node.staging());
+      return std::make_unique<MapLink>(node);
   }
   return nullptr;
 }
@@ -91,7 +89,7 @@ HwPort::HwPort(Bootstrap& bootstrap, const engine::Topology& topology, const HwO
       std::make_unique<HostStreams>([this](const engine::GateReached& reached) { tell(reached); });
   copies_ = std::make_unique<HostCopyEngine>(
       options.copy_threads, [this] { doorbell().ring(); }, trace_);
-  link_ = make_link(options, topology, *node_, trace_);
+  link_ = make_link(options, *node_, trace_);
 }
 
 HwPort::~HwPort() = default;
@@ -129,8 +127,8 @@ void HwPort::post_message(Rank target, const Message& message) {
   node_->messenger().send(target, record);
 }
 
-QueuePairId HwPort::queue_pair(NicId local, NicId remote, int index) {
-  return link_->queue_pair(local, remote, index);
+QueuePairId HwPort::queue_pair(NicId local, NicId remote, Rank peer, int index) {
+  return link_->queue_pair(local, remote, peer, index);
 }
 
 const engine::StagingPlace& HwPort::staging(PlaceId place) const {
@@ -138,6 +136,7 @@ const engine::StagingPlace& HwPort::staging(PlaceId place) const {
 }
 
 void HwPort::export_buffer(BufferHandle buffer) { node_->buffers().export_buffer(buffer); }
+void HwPort::register_buffer(BufferHandle buffer) { node_->buffers().register_buffer(buffer); }
 void HwPort::import_buffer(BufferHandle buffer) { node_->buffers().import_buffer(buffer); }
 
 void HwPort::open_gate(Gate gate, Sequence sequence) { streams_->open_gate(gate, sequence); }

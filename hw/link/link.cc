@@ -14,19 +14,18 @@ using engine::Ticket;
 using engine::WriteRequest;
 using engine::WritesDone;
 
-Link::Link(const engine::Topology& topology, Messenger& messenger, Doorbell& doorbell)
-    : topology_(topology), messenger_(messenger), doorbell_(doorbell) {}
+Link::Link(Messenger& messenger, Doorbell& doorbell) : messenger_(messenger), doorbell_(doorbell) {}
 
-QueuePairId Link::queue_pair(NicId local, NicId remote, int index) {
+QueuePairId Link::queue_pair(NicId local, NicId remote, Rank peer, int index) {
   const auto [entry, is_new] =
-      ids_.try_emplace({local, remote, index}, QueuePairId(queue_pairs_.size()));
+      ids_.try_emplace({local, remote, peer, index}, QueuePairId(queue_pairs_.size()));
   if (is_new) {
     const std::scoped_lock lock(mutex_);
     QueuePair& added = queue_pairs_.emplace_back();
     added.id = entry->second;
     added.local = local;
     added.remote = remote;
-    added.remote_host = topology_.host_of(topology_.place_of(remote));
+    added.peer = peer;
   }
   return entry->second;
 }
@@ -47,7 +46,7 @@ void Link::arrives(const Write& write) {
   bool is_lost = false;
   {
     const std::scoped_lock lock(mutex_);
-    is_lost = lost_.contains(queue_pair.remote_host);
+    is_lost = lost_.contains(queue_pair.peer);
     if (is_lost) queue_pair.failed.push_back(write.ticket);
   }
   if (!is_lost) {
@@ -57,7 +56,7 @@ void Link::arrives(const Write& write) {
     record.remote_nic = queue_pair.local.value();
     record.immediate = write.request.immediate;
     std::memcpy(record.payload.data(), &write.request.descriptor, record.payload.size());
-    messenger_.send(queue_pair.remote_host, record);
+    messenger_.send(queue_pair.peer, record);
   }
   // The bell after the send also lets our proxy send what may have found a full ring.
   queue_pair.done.store(write.ticket, std::memory_order_release);

@@ -9,23 +9,23 @@
 #include <tuple>
 
 #include "engine/fabric.h"
-#include "engine/topology/topology.h"
 #include "hw/node/messenger.h"
 
 namespace hoccl::hw {
 
-/// The NICs of the places one rank hosts, and their queue pairs. Posting and polling is one
+/// The NICs that one rank may use, and their queue pairs. Posting and polling is one
 /// thread's, carrying may be another's.
 class Link {
  public:
-  Link(const engine::Topology& topology, Messenger& messenger, Doorbell& doorbell);
+  Link(Messenger& messenger, Doorbell& doorbell);
   virtual ~Link() = default;
 
-  engine::QueuePairId queue_pair(engine::NicId local, engine::NicId remote, int index);
+  engine::QueuePairId queue_pair(engine::NicId local, engine::NicId remote, engine::Rank peer,
+                                 int index);
   engine::Ticket post_write(engine::QueuePairId queue_pair, const engine::WriteRequest& request);
   /// What has completed since it was last asked, one queue pair at a time.
   std::optional<engine::WritesDone> poll();
-  /// Writes to places of this rank end with an error from now on.
+  /// Writes to this rank end with an error from now on.
   void peer_lost(engine::Rank peer);
   /// No write is under way.
   [[nodiscard]] bool idle() const;
@@ -35,7 +35,7 @@ class Link {
     engine::QueuePairId id;
     engine::NicId local;
     engine::NicId remote;
-    engine::Rank remote_host;
+    engine::Rank peer;
     std::int64_t posted = 0;          ///< posting thread
     std::int64_t reported = 0;        ///< posting thread
     std::deque<std::int64_t> failed;  ///< tickets, ascending; under mutex_
@@ -48,14 +48,13 @@ class Link {
   };
   /// Moves the bytes, then arrives(); in order per queue pair.
   virtual void carry(const Write& write) = 0;
-  /// The write is in the remote slot: tells its host, unless it is lost, and completes the write.
+  /// The write is there: tells the peer, unless it is lost, and completes the write.
   void arrives(const Write& write);
 
  private:
-  const engine::Topology& topology_;
   Messenger& messenger_;
   Doorbell& doorbell_;
-  std::map<std::tuple<engine::NicId, engine::NicId, int>, engine::QueuePairId> ids_;
+  std::map<std::tuple<engine::NicId, engine::NicId, engine::Rank, int>, engine::QueuePairId> ids_;
   mutable std::mutex mutex_;
   std::deque<QueuePair> queue_pairs_;  ///< by id; its growth under mutex_
   std::set<engine::Rank> lost_;        ///< under mutex_

@@ -11,10 +11,8 @@ namespace hoccl::hw {
 
 using engine::Seconds;
 
-LoopbackLink::LoopbackLink(const engine::Topology& topology, Messenger& messenger,
-                           Doorbell& doorbell, StagingService& staging, const Wire& wire,
-                           LegTrace& trace)
-    : Link(topology, messenger, doorbell), staging_(staging), wire_(wire), trace_(trace) {}
+LoopbackLink::LoopbackLink(Node& node, const Wire& wire, LegTrace& trace)
+    : Link(node.messenger(), node.doorbell()), node_(node), wire_(wire), trace_(trace) {}
 
 LoopbackLink::~LoopbackLink() {
   {
@@ -34,7 +32,8 @@ void LoopbackLink::carry(const Write& write) {
     Seconds& free_at = free_at_[write.queue_pair->local];
     const Seconds begin = std::max(monotonic_now(), free_at);
     if (wire_.rate) free_at = begin + write.request.local.size / *wire_.rate;
-    events_.push({begin, next_order_++, false, begin, write});
+    events_.push({begin, next_order_++, false, begin, write, node_.bytes(write.request.local),
+                  node_.bytes(write.request.remote)});
   }
   changed_.notify_one();
 }
@@ -64,8 +63,8 @@ void LoopbackLink::happen(Event event) {
     arrives(event.write);
     return;
   }
-  copy(event.write);
   const engine::Bytes size = event.write.request.local.size;
+  std::memcpy(event.target.data, event.source.data, static_cast<std::size_t>(size.count()));
   const Seconds sent = wire_.rate ? event.begin + size / *wire_.rate : monotonic_now();
   trace_.written(event.write.queue_pair->local, event.write.request.tag, size, event.begin, sent);
   event.arrives = true;
@@ -74,11 +73,6 @@ void LoopbackLink::happen(Event event) {
   const std::scoped_lock lock(mutex_);
   event.order = next_order_++;
   events_.push(std::move(event));
-}
-
-void LoopbackLink::copy(const Write& write) {
-  std::memcpy(staging_.bytes(write.request.remote), staging_.bytes(write.request.local),
-              static_cast<std::size_t>(write.request.local.size.count()));
 }
 
 }  // namespace hoccl::hw

@@ -8,14 +8,14 @@
 #include <thread>
 
 #include "hw/link/link.h"
-#include "hw/node/staging_service.h"
+#include "hw/node/node.h"
 #include "hw/trace/leg_trace.h"
 
 namespace hoccl::hw {
 
 /// A thread plays the rank's NICs: it copies from send slots to the receive slots of the remote
-/// place, which all processes of the host map. With a rate, a NIC sends one write after the other
-/// at that rate; with a delay, each arrives that much later.
+/// place, or from user buffer to user buffer; all processes of the host map them. With a rate, a
+/// NIC sends one write after the other at that rate; with a delay, each arrives that much later.
 class LoopbackLink final : public Link {
  public:
   struct Wire {
@@ -23,8 +23,7 @@ class LoopbackLink final : public Link {
     engine::Seconds delay;
   };
 
-  LoopbackLink(const engine::Topology& topology, Messenger& messenger, Doorbell& doorbell,
-               StagingService& staging, const Wire& wire, LegTrace& trace);
+  LoopbackLink(Node& node, const Wire& wire, LegTrace& trace);
   ~LoopbackLink() override;
 
  private:
@@ -35,6 +34,8 @@ class LoopbackLink final : public Link {
     bool arrives = false;
     engine::Seconds begin;  ///< when its first byte left
     Write write;
+    PinnedBytes source;
+    PinnedBytes target;
     bool operator>(const Event& other) const {
       return time != other.time ? time > other.time : order > other.order;
     }
@@ -44,9 +45,8 @@ class LoopbackLink final : public Link {
   void carry(const Write& write) override;
   void run();
   void happen(Event event);
-  void copy(const Write& write);
 
-  StagingService& staging_;
+  Node& node_;
   const Wire wire_;
   LegTrace& trace_;
   std::mutex mutex_;

@@ -1,7 +1,8 @@
 #pragma once
 
+#include "engine/base/check.h"
 #include "hw/link/link.h"
-#include "hw/node/staging_service.h"
+#include "hw/node/node.h"
 
 namespace hoccl::hw {
 
@@ -9,12 +10,13 @@ namespace hoccl::hw {
 /// memory. For measuring the copy legs alone.
 class MapLink final : public Link {
  public:
-  MapLink(const engine::Topology& topology, Messenger& messenger, Doorbell& doorbell,
-          StagingService& staging)
-      : Link(topology, messenger, doorbell), staging_(staging) {}
+  explicit MapLink(Node& node)
+      : Link(node.messenger(), node.doorbell()), staging_(node.staging()) {}
 
  private:
   void carry(const Write& write) override {
+    HOCCL_CHECK(staging_.is_slot(write.request.local.buffer),
+                "nothing moves on a map wire, so it cannot carry user buffers");
     staging_.exchange(write.request.local, write.request.remote);
     arrives(write);
   }

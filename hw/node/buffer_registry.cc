@@ -14,6 +14,7 @@ namespace hoccl::hw {
 using engine::BufferExported;
 using engine::BufferHandle;
 using engine::BufferImported;
+using engine::BufferRegistered;
 using engine::Bytes;
 using engine::Rank;
 using engine::Region;
@@ -78,15 +79,19 @@ void BufferRegistry::release(BufferHandle buffer) {
   for (const Rank importer : allocation->importers) send(importer, packet);
 }
 
+bool BufferRegistry::open(BufferHandle buffer) {
+  const std::scoped_lock lock(mutex_);
+  OwnBuffer& own = own_.at(buffer.id);
+  own.open = own.allocation != nullptr;
+  return own.open;
+}
+
 void BufferRegistry::export_buffer(BufferHandle buffer) {
-  bool ok = false;
-  {
-    const std::scoped_lock lock(mutex_);
-    OwnBuffer& own = own_.at(buffer.id);
-    ok = own.allocation != nullptr;
-    own.exported = ok;
-  }
-  completed_(BufferExported{buffer, ok});
+  completed_(BufferExported{buffer, open(buffer)});
+}
+
+void BufferRegistry::register_buffer(BufferHandle buffer) {
+  completed_(BufferRegistered{buffer, open(buffer)});
 }
 
 void BufferRegistry::import_buffer(BufferHandle buffer) {
@@ -141,7 +146,7 @@ void BufferRegistry::answer(Rank importer, const Packet& request) {
   reply.kind = NodePacketKind::kImportReply;
   reply.buffer = request.buffer;
   const auto entry = own_.find(request.buffer);
-  if (entry == own_.end() || !entry->second.exported) {
+  if (entry == own_.end() || !entry->second.open) {
     send(importer, reply);
     return;
   }

@@ -30,8 +30,8 @@ class BufferRegistry {
  public:
   using Completed = std::function<void(const engine::Completion&)>;
 
-  /// `first_id`: the first handle of its own. `completed` receives BufferExported and
-  /// BufferImported, from any thread.
+  /// `first_id`: the first handle of its own. `completed` receives BufferExported,
+  /// BufferRegistered and BufferImported, from any thread.
   BufferRegistry(engine::Rank rank, std::int32_t first_id, LocalMesh& mesh, Completed completed);
 
   engine::BufferHandle allocate(engine::Bytes size);
@@ -39,6 +39,8 @@ class BufferRegistry {
   void release(engine::BufferHandle buffer);
 
   void export_buffer(engine::BufferHandle buffer);
+  /// For NICs of this host: they map what they write, as other ranks do.
+  void register_buffer(engine::BufferHandle buffer);
   void import_buffer(engine::BufferHandle buffer);
   /// Of an own or an imported buffer.
   [[nodiscard]] PinnedBytes bytes(const engine::Region& region);
@@ -63,7 +65,7 @@ class BufferRegistry {
   struct OwnBuffer {
     std::span<std::byte> memory;
     std::shared_ptr<Allocation> allocation;  ///< null: memory of somebody else's
-    bool exported = false;
+    bool open = false;                       ///< exported or registered
   };
   struct Imported {
     SharedMemory memory;
@@ -74,6 +76,8 @@ class BufferRegistry {
   using AllocationKey = std::pair<engine::Rank, std::uint32_t>;
   struct Packet;
 
+  /// False when others cannot map it.
+  bool open(engine::BufferHandle buffer);
   engine::BufferHandle add_locked(std::span<std::byte> memory,
                                   std::shared_ptr<Allocation> allocation);
   void answer(engine::Rank importer, const Packet& request);

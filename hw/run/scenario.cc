@@ -1,5 +1,8 @@
 #include "hw/run/scenario.h"
 
+#include <algorithm>
+
+#include "engine/base/config_error.h"
 #include "engine/rank_share.h"
 #include "engine/runnable.h"
 
@@ -19,7 +22,25 @@ engine::Pattern pattern_of(const RunScenario& scenario, Bytes size) {
   return pattern;
 }
 
+namespace {
+
+/// A link that only hands slots over carries nothing from user buffer to user buffer.
+void require_wire(const RunScenario& scenario) {
+  if (scenario.hardware.link != LinkKind::kLoopbackMap) return;
+  const bool needs_wire =
+      scenario.plan ? std::ranges::count(scenario.plan->transfers, engine::Route::kRegistered,
+                                         &engine::Transfer::route) > 0
+                    : scenario.compile.forwarding == engine::Forwarding::kOwnNic;
+  if (!needs_wire) return;
+  throw engine::ConfigError(
+      "link = loopback-map: expected loopback with forwarding own-nic, because nothing moves on a "
+      "map wire");
+}
+
+}  // namespace
+
 void require_runnable(const RunScenario& scenario, const std::vector<Bytes>& sizes) {
+  require_wire(scenario);
   if (scenario.plan) return;  // verified when it was loaded
   for (const Bytes size : sizes) {
     engine::require_runnable(scenario.traffic, size, scenario.topology, scenario.compile,

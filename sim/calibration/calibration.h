@@ -56,6 +56,10 @@ struct GateConstants {
   engine::Seconds resume_latency;  ///< from the CPU's store until the stream goes on
 };
 
+struct RegistrationConstants {
+  engine::Seconds latency;  ///< from the call until NICs may touch a user buffer
+};
+
 /// CPU time of one call, on the rank's proxy core or (application side) on the caller's.
 struct CpuConstants {
   engine::Seconds post_copy;           ///< a copy handed over alone
@@ -106,6 +110,7 @@ struct Calibration {
   QueuePairConstants queue_pair;
   MessageConstants message;
   GateConstants gate;
+  RegistrationConstants registration;
   CpuConstants cpu;
   NcclConstants nccl;
 

@@ -32,6 +32,8 @@ void visit_constants(CalibrationType& c, Visitor&& visit) {
   visit("gate", "ready_latency", c.gate.ready_latency);
   visit("gate", "resume_latency", c.gate.resume_latency);
 
+  visit("registration", "latency", c.registration.latency);
+
   visit("cpu", "post_copy", c.cpu.post_copy);
   visit("cpu", "post_batch", c.cpu.post_batch);
   visit("cpu", "post_copy_in_batch", c.cpu.post_copy_in_batch);

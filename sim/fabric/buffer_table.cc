@@ -27,12 +27,17 @@ BufferHandle BufferTable::allocate(Rank owner, Bytes size) {
                      .size = size,
                      .pool = false,
                      .exported = false,
+                     .registered = false,
                      .importers = {}});
 }
 
 BufferHandle BufferTable::allocate_pool(PlaceId place, Rank host, Bytes size) {
-  return add(host,
-             {.place = place, .size = size, .pool = true, .exported = false, .importers = {}});
+  return add(host, {.place = place,
+                    .size = size,
+                    .pool = true,
+                    .exported = false,
+                    .registered = false,
+                    .importers = {}});
 }
 
 const BufferTable::Buffer& BufferTable::find(BufferHandle buffer) const {
@@ -48,11 +53,14 @@ BufferTable::Buffer& BufferTable::find(BufferHandle buffer) {
 
 void BufferTable::mark_exported(BufferHandle buffer) { find(buffer).exported = true; }
 
+void BufferTable::mark_registered(BufferHandle buffer) { find(buffer).registered = true; }
+
 void BufferTable::mark_imported(BufferHandle handle, Rank rank) {
   Buffer& buffer = find(handle);
-  HOCCL_CHECK(buffer.exported && topology_.node_of(handle.owner) == topology_.node_of(rank),
-              "rank {} imports buffer {} of rank {}, which was not exported on its node", rank,
-              handle.id, handle.owner);
+  const bool local = topology_.node_of(handle.owner) == topology_.node_of(rank);
+  HOCCL_CHECK(local ? buffer.exported : buffer.registered,
+              "rank {} imports buffer {} of rank {}, which was not {}", rank, handle.id,
+              handle.owner, local ? "exported on its node" : "registered");
   buffer.importers.push_back(rank);
 }
 
@@ -76,11 +84,15 @@ PlaceId BufferTable::locate(const Region& region, Rank rank) const {
   return buffer.place;
 }
 
-PlaceId BufferTable::locate_pool(const Region& region) const {
+PlaceId BufferTable::locate_for_nic(const Region& region, Rank rank) const {
   const Buffer& buffer = find(region.buffer);
   check_range(region, buffer);
-  HOCCL_CHECK(buffer.pool, "buffer {} of rank {} is not registered with the NICs", region.buffer.id,
-              region.buffer.owner);
+  if (buffer.pool) return buffer.place;
+  const bool known = region.buffer.owner == rank ||
+                     std::ranges::find(buffer.importers, rank) != buffer.importers.end();
+  HOCCL_CHECK(buffer.registered && known,
+              "buffer {} of rank {} is not registered with the NICs, or not known to rank {}",
+              region.buffer.id, region.buffer.owner, rank);
   return buffer.place;
 }
 

@@ -18,13 +18,17 @@ class BufferTable {
   engine::BufferHandle allocate_pool(engine::PlaceId place, engine::Rank host, engine::Bytes size);
 
   void mark_exported(engine::BufferHandle buffer);
-  /// The buffer must have been exported on the rank's node.
+  void mark_registered(engine::BufferHandle buffer);
+  /// The buffer must have been exported, or, on another node than the rank's, registered.
   void mark_imported(engine::BufferHandle buffer, engine::Rank rank);
 
   /// Where the region lies. The region must be within its buffer and `rank` allowed to name it.
   [[nodiscard]] engine::PlaceId locate(const engine::Region& region, engine::Rank rank) const;
-  /// The same for a region that the NIC, not the rank, writes: pools only.
-  [[nodiscard]] engine::PlaceId locate_pool(const engine::Region& region) const;
+  /// The same for a region that a NIC reads or writes: in a pool, or in a buffer registered by its
+  /// owner (and imported by `rank` if that is another).
+  [[nodiscard]] engine::PlaceId locate_for_nic(const engine::Region& region,
+                                               engine::Rank rank) const;
+  [[nodiscard]] bool is_pool(engine::BufferHandle buffer) const { return find(buffer).pool; }
 
  private:
   struct Buffer {
@@ -32,6 +36,7 @@ class BufferTable {
     engine::Bytes size;
     bool pool = false;
     bool exported = false;
+    bool registered = false;
     std::vector<engine::Rank> importers;
   };
 

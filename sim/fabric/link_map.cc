@@ -96,17 +96,32 @@ RouteId LinkMap::from_host_route(int device) const {
   return network_.add_route(std::array{links.from_host, links.host_duplex});
 }
 
-int LinkMap::shared_device(NicId nic) const {
+int LinkMap::slot_device(NicId nic) const {
   const engine::PlaceId place = topology_.place_of(nic);
   if (!topology_.wire_shares_pcie() || topology_.is_host(place)) return -1;
   return topology_.gpu(topology_.gpu_of(place)).physical;
 }
 
+int LinkMap::buffer_device(NicId nic) const {
+  const bool slots_in_host = topology_.staging() == engine::StagingKind::kHost;
+  if (!topology_.wire_shares_pcie() && !slots_in_host) return -1;
+  return topology_.gpu(topology_.nic(nic).gpu).physical;
+}
+
 RouteId LinkMap::wire_route(NicId source, NicId target) const {
+  return route_between(source, slot_device(source), target, slot_device(target));
+}
+
+RouteId LinkMap::buffer_wire_route(NicId source, NicId target) const {
+  return route_between(source, buffer_device(source), target, buffer_device(target));
+}
+
+RouteId LinkMap::route_between(NicId source, int source_device, NicId target,
+                               int target_device) const {
   Path path;
-  if (const int device = shared_device(source); device >= 0) {
-    path.add(devices_[index(device)].to_host);
-    path.add(devices_[index(device)].host_duplex);
+  if (source_device >= 0) {
+    path.add(devices_[index(source_device)].to_host);
+    path.add(devices_[index(source_device)].host_duplex);
   }
   path.add(nic_send(source));
   const int meeting_tier = topology_.meeting_tier(source, target);
@@ -117,9 +132,9 @@ RouteId LinkMap::wire_route(NicId source, NicId target) const {
     path.add(switches_[index(tier)][index(topology_.switch_of(tier, target))].down);
   }
   path.add(nic_receive(target));
-  if (const int device = shared_device(target); device >= 0) {
-    path.add(devices_[index(device)].from_host);
-    path.add(devices_[index(device)].host_duplex);
+  if (target_device >= 0) {
+    path.add(devices_[index(target_device)].from_host);
+    path.add(devices_[index(target_device)].host_duplex);
   }
   return network_.add_route(path.links());
 }

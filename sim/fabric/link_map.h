@@ -31,6 +31,8 @@ class LinkMap {
   /// From NIC to NIC: uplinks and downlinks of the switch tiers below the one where they meet,
   /// and the PCIe ports of the GPUs whose memory is read and written where those are shared.
   [[nodiscard]] RouteId wire_route(engine::NicId source, engine::NicId target) const;
+  /// The same between user buffers, which lie in GPUs also where slots lie in host memory.
+  [[nodiscard]] RouteId buffer_wire_route(engine::NicId source, engine::NicId target) const;
 
  private:
   struct DeviceLinks {
@@ -54,7 +56,11 @@ class LinkMap {
   void add_nics(const Calibration& calibration);
   void add_switches(const Calibration& calibration);
   /// The device whose PCIe port a NIC's slots are behind, or -1.
-  [[nodiscard]] int shared_device(engine::NicId nic) const;
+  [[nodiscard]] int slot_device(engine::NicId nic) const;
+  /// The device whose PCIe port the user buffers next to a NIC are behind, or -1.
+  [[nodiscard]] int buffer_device(engine::NicId nic) const;
+  [[nodiscard]] RouteId route_between(engine::NicId source, int source_device, engine::NicId target,
+                                      int target_device) const;
 
   const engine::Topology& topology_;
   Network& network_;

@@ -59,15 +59,15 @@ void SimPort::post_message(Rank target, const engine::Message& message) {
                 engine::MessageArrived{.source = rank_, .message = message});
 }
 
-QueuePairId SimPort::queue_pair(NicId local, NicId remote, int index) {
-  const auto [entry, is_new] = queue_pair_ids_.try_emplace({local, remote, index});
+QueuePairId SimPort::queue_pair(NicId local, NicId remote, Rank peer, int index) {
+  const auto [entry, is_new] = queue_pair_ids_.try_emplace({local, remote, peer, index});
   if (!is_new) return entry->second;
-  HOCCL_CHECK(world_.topology.host_of(world_.topology.place_of(local)) == rank_,
-              "rank {} does not host the place of NIC {}", rank_, local);
+  HOCCL_CHECK(world_.topology.can_use(rank_, local), "rank {} cannot use NIC {}", rank_, local);
+  HOCCL_CHECK(world_.topology.can_use(peer, remote), "rank {} cannot use NIC {}", peer, remote);
   HOCCL_CHECK(local != remote, "queue pair from NIC {} to itself", local);
   entry->second = QueuePairId(queue_pairs_.size());
   queue_pairs_.push_back(
-      std::make_unique<SimQueuePair>(world_, *this, entry->second, local, remote));
+      std::make_unique<SimQueuePair>(world_, *this, entry->second, local, remote, peer));
   for (const NicId failed : failed_nics_) {
     if (failed == local || failed == remote) queue_pairs_.back()->fail();
   }
@@ -83,6 +83,15 @@ void SimPort::export_buffer(BufferHandle buffer) {
   charge(CpuPart::kRegistration, world_.calibration.cpu.export_buffer);
   world_.buffers.mark_exported(buffer);
   deliver(cpu_.free_at(), engine::BufferExported{.buffer = buffer});
+}
+
+void SimPort::register_buffer(BufferHandle buffer) {
+  HOCCL_CHECK(buffer.owner == rank_, "rank {} registers a buffer of rank {}", rank_, buffer.owner);
+  // Another thread does it, or the proxy would stand still for milliseconds.
+  charge(CpuPart::kRegistration, world_.calibration.cpu.post_local_message);
+  world_.buffers.mark_registered(buffer);
+  deliver(cpu_.free_at() + world_.calibration.registration.latency,
+          engine::BufferRegistered{.buffer = buffer});
 }
 
 void SimPort::import_buffer(BufferHandle buffer) {
@@ -111,8 +120,9 @@ Seconds SimPort::poll_cost(const Completion& completion) const {
     // On a map wire the other side is told through shared memory.
     return world_.topology.wire() == engine::WireKind::kMap ? cpu.poll_message : cpu.poll_write;
   }
-  // Export and import were paid for when they were called.
+  // Export, registration and import were paid for when they were called.
   if (std::holds_alternative<engine::BufferExported>(completion) ||
+      std::holds_alternative<engine::BufferRegistered>(completion) ||
       std::holds_alternative<engine::BufferImported>(completion)) {
     return Seconds(0.0);
   }

@@ -39,9 +39,11 @@ class SimPort : public engine::Port {
   engine::Ticket post_write(engine::QueuePairId queue_pair,
                             const engine::WriteRequest& request) override;
   void post_message(engine::Rank target, const engine::Message& message) override;
-  engine::QueuePairId queue_pair(engine::NicId local, engine::NicId remote, int index) override;
+  engine::QueuePairId queue_pair(engine::NicId local, engine::NicId remote, engine::Rank peer,
+                                 int index) override;
   [[nodiscard]] const engine::StagingPlace& staging(engine::PlaceId place) const override;
   void export_buffer(engine::BufferHandle buffer) override;
+  void register_buffer(engine::BufferHandle buffer) override;
   void import_buffer(engine::BufferHandle buffer) override;
   void open_gate(engine::Gate gate, engine::Sequence sequence) override;
   void finish(engine::WorkId work, const engine::Status& status) override;
@@ -131,7 +133,8 @@ class SimPort : public engine::Port {
   std::array<std::vector<std::unique_ptr<SimLane>>, engine::kCopyClassCount> lanes_;
   std::vector<SimLane*> open_lanes_;  ///< in order of their first copy since the last flush
   std::vector<std::unique_ptr<SimQueuePair>> queue_pairs_;
-  std::map<std::tuple<engine::NicId, engine::NicId, int>, engine::QueuePairId> queue_pair_ids_;
+  std::map<std::tuple<engine::NicId, engine::NicId, engine::Rank, int>, engine::QueuePairId>
+      queue_pair_ids_;
   std::vector<engine::NicId> failed_nics_;
 
   std::map<engine::StreamId, std::unique_ptr<SimStream>> streams_;

@@ -22,10 +22,14 @@ QueuePairParameters parameters_of(const QueuePairConstants& constants) {
 }  // namespace
 
 SimQueuePair::SimQueuePair(World& world, SimPort& port, engine::QueuePairId id, NicId local,
-                           NicId remote)
-    : world_(world), port_(port), id_(id), local_(local), remote_(remote) {
+                           NicId remote, engine::Rank peer)
+    : world_(world),
+      port_(port),
+      id_(id),
+      local_(local),
+      remote_(remote),
+      peer_(*world.ports.at(peer.index())) {
   if (world.topology.wire() == engine::WireKind::kMap) return;
-  route_ = world.links.wire_route(local, remote);
   machine_ = std::make_unique<QueuePair>(world.clock, *world.network,
                                          parameters_of(world.calibration.queue_pair));
   if (world.trace != nullptr) machine_->set_observer(this);
@@ -41,17 +45,37 @@ std::uint64_t SimQueuePair::take_record() {
   return record;
 }
 
+/// Checks that the NICs may touch what they are told to.
+RouteId SimQueuePair::route_of(const engine::WriteRequest& request) {
+  const engine::Topology& topology = world_.topology;
+  const engine::PlaceId from = world_.buffers.locate_for_nic(request.local, port_.rank());
+  const engine::PlaceId into = world_.buffers.locate_for_nic(request.remote, port_.rank());
+  const bool slots = world_.buffers.is_pool(request.local.buffer);
+  const auto place_of = [&](NicId nic) {
+    return slots ? topology.place_of(nic) : topology.gpu_place(topology.nic(nic).gpu);
+  };
+  HOCCL_CHECK(from == place_of(local_), "NIC {} does not send from buffer {} of rank {}", local_,
+              request.local.buffer.id, request.local.buffer.owner);
+  HOCCL_CHECK(into == place_of(remote_) && slots == world_.buffers.is_pool(request.remote.buffer),
+              "NIC {} does not receive into buffer {} of rank {}", remote_,
+              request.remote.buffer.id, request.remote.buffer.owner);
+  if (machine_ == nullptr) {
+    HOCCL_CHECK(slots, "nothing moves on a map wire, so NIC {} cannot write a user buffer", local_);
+    return {};
+  }
+  std::optional<RouteId>& route = slots ? slot_route_ : buffer_route_;
+  if (!route) {
+    route = slots ? world_.links.wire_route(local_, remote_)
+                  : world_.links.buffer_wire_route(local_, remote_);
+  }
+  return *route;
+}
+
 Ticket SimQueuePair::post(const engine::WriteRequest& request) {
   HOCCL_CHECK(request.local.size == request.remote.size && request.local.size.count() > 0,
               "write of {} bytes to a region of {}", request.local.size.count(),
               request.remote.size.count());
-  HOCCL_CHECK(world_.buffers.locate_pool(request.local) == world_.topology.place_of(local_),
-              "NIC {} does not send from buffer {} of rank {}", local_, request.local.buffer.id,
-              request.local.buffer.owner);
-  const engine::PlaceId place = world_.buffers.locate_pool(request.remote);
-  HOCCL_CHECK(place == world_.topology.place_of(remote_),
-              "NIC {} does not receive into buffer {} of rank {}", remote_,
-              request.remote.buffer.id, request.remote.buffer.owner);
+  const RouteId route = route_of(request);
 
   const CpuConstants& cpu = world_.calibration.cpu;
   const Seconds cost = machine_ != nullptr ? cpu.post_write : cpu.post_local_message;
@@ -65,7 +89,7 @@ Ticket SimQueuePair::post(const engine::WriteRequest& request) {
   record.tag = request.tag;
   record.ticket = ++last_ticket_;
   record.size = request.local.size;
-  record.target = world_.ports[world_.topology.host_of(place).index()];
+  record.route = route;
   record.immediate = request.immediate;
   if (machine_ != nullptr) {
     world_.clock.at(port_.cpu().free_at(), Callback::to<&SimQueuePair::launch>(*this, index));
@@ -83,10 +107,10 @@ void SimQueuePair::hand_over(const Record& record) {
     return;
   }
   const Seconds time = posted + world_.calibration.message.local_latency;
-  record.target->deliver(time, engine::Arrived{.local_nic = remote_,
-                                               .remote_nic = local_,
-                                               .immediate = record.immediate,
-                                               .descriptor = record.descriptor});
+  peer_.deliver(time, engine::Arrived{.local_nic = remote_,
+                                      .remote_nic = local_,
+                                      .immediate = record.immediate,
+                                      .descriptor = record.descriptor});
   report(record.ticket, Outcome::kOk, time);
   if (world_.trace == nullptr) return;
   world_.trace->record({.begin = posted,
@@ -102,7 +126,7 @@ void SimQueuePair::hand_over(const Record& record) {
 }
 
 void SimQueuePair::launch(std::uint64_t record) {
-  machine_->post({.route = route_,
+  machine_->post({.route = records_[record].route,
                   .size = records_[record].size,
                   .arrived = Callback::to<&SimQueuePair::arrived>(*this, record),
                   .completed = Callback::to<&SimQueuePair::completed>(*this, record),
@@ -112,10 +136,10 @@ void SimQueuePair::launch(std::uint64_t record) {
 
 void SimQueuePair::arrived(std::uint64_t index) {
   const Record& record = records_[index];
-  record.target->deliver(world_.clock.now(), engine::Arrived{.local_nic = remote_,
-                                                             .remote_nic = local_,
-                                                             .immediate = record.immediate,
-                                                             .descriptor = record.descriptor});
+  peer_.deliver(world_.clock.now(), engine::Arrived{.local_nic = remote_,
+                                                    .remote_nic = local_,
+                                                    .immediate = record.immediate,
+                                                    .descriptor = record.descriptor});
 }
 
 void SimQueuePair::completed(std::uint64_t record) {
@@ -157,9 +181,8 @@ void SimQueuePair::written(const WriteInterval& interval) {
   const QueuePairConstants& constants = world_.calibration.queue_pair;
   event.begin = interval.begin + constants.message_overhead + constants.wire_latency;
   event.end = interval.end + constants.wire_latency;
-  event.track = {.rank = record.target->rank(),
-                 .kind = engine::TrackKind::kNicReceive,
-                 .index = remote_.value()};
+  event.track = {
+      .rank = peer_.rank(), .kind = engine::TrackKind::kNicReceive, .index = remote_.value()};
   world_.trace->record(event);
 }
 

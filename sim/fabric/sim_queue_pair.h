@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/fabric.h"
@@ -15,7 +16,7 @@ namespace hoccl::sim {
 class SimQueuePair : public WriteObserver {
  public:
   SimQueuePair(World& world, SimPort& port, engine::QueuePairId id, engine::NicId local,
-               engine::NicId remote);
+               engine::NicId remote, engine::Rank peer);
   SimQueuePair(const SimQueuePair&) = delete;
   SimQueuePair& operator=(const SimQueuePair&) = delete;
 
@@ -34,10 +35,11 @@ class SimQueuePair : public WriteObserver {
     engine::ChunkTag tag;
     std::int64_t ticket = 0;
     engine::Bytes size;
-    SimPort* target = nullptr;
+    RouteId route;
     std::uint32_t immediate = 0;
   };
 
+  [[nodiscard]] RouteId route_of(const engine::WriteRequest& request);
   std::uint64_t take_record();
   void hand_over(const Record& record);
   void launch(std::uint64_t record);
@@ -51,7 +53,9 @@ class SimQueuePair : public WriteObserver {
   engine::QueuePairId id_;
   engine::NicId local_;
   engine::NicId remote_;
-  RouteId route_;
+  SimPort& peer_;
+  std::optional<RouteId> slot_route_;
+  std::optional<RouteId> buffer_route_;
   std::unique_ptr<QueuePair> machine_;  ///< none on a map wire
   bool map_failed_ = false;
   std::int64_t last_ticket_ = 0;

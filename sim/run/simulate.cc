@@ -171,7 +171,8 @@ void add_rates(const Scenario& scenario, RunResult& result) {
   check_bound("calibrated", calibrated, result.size, result.time);
   result.bound = nominal.time;
   result.calibrated_bound = calibrated.time;
-  if (scenario.plan || is_nccl_system(scenario.system)) return;
+  const bool own_nic = scenario.compile.forwarding == engine::Forwarding::kOwnNic;
+  if (scenario.plan || is_nccl_system(scenario.system) || own_nic) return;
   result.balanced_bound = engine::balanced_rail_bound(pattern, scenario.topology,
                                                       scenario.calibration.rates(scenario.topology))
                               .time;

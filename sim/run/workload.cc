@@ -38,8 +38,9 @@ engine::Pattern pattern_of(const Scenario& scenario, Bytes size) {
 engine::Bound bound_of(const Scenario& scenario, const engine::Pattern& pattern,
                        const engine::Rates& rates) {
   if (scenario.plan) return engine::plan_bound(*scenario.plan, scenario.topology, rates);
-  if (is_nccl_system(scenario.system)) {
-    return engine::bound_for_kernel_copies(pattern, scenario.topology, rates);
+  const bool own_nic = scenario.compile.forwarding == engine::Forwarding::kOwnNic;
+  if (is_nccl_system(scenario.system) || own_nic) {
+    return engine::own_nic_bound(pattern, scenario.topology, rates);
   }
   return engine::pattern_bound(pattern, scenario.topology, rates, rails_of(scenario.compile));
 }

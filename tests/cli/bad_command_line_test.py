@@ -51,6 +51,19 @@ CASES: list[tuple[str, list[str]]] = [
     ("sim --to 8 --rails 0", ["--rails", "'0'", "expected a whole number from 1"]),
     ("sim --to 8 --rails 8", ["rails", "8", "expected 1 to 7"]),
     ("sim --forwarding own", ["forwarding", "own", "expected", "symmetric"]),
+    ("sim --to 8 --rails 2 --forwarding own-nic", ["rails", "2", "expected 1 to 1"]),
+    (
+        "sim --pattern allgather --algorithm ring --forwarding own-nic",
+        ["algorithm", "ring", "expected multicast or p2p"],
+    ),
+    (
+        "sim --topology h200-1x1 --ranks 2 --to 1 --forwarding own-nic",
+        ["h200-1x1", "wire", "map", "expected nic"],
+    ),
+    (
+        "run --topology h800-2x2 --link loopback-map --to 2 --forwarding own-nic",
+        ["link", "loopback-map", "expected loopback"],
+    ),
     ("sim --network tcp", ["--network", "tcp", "expected cm02 or fluid"]),
     ("sim --topology h800", ["topology", "h800", "expected", "h800-<nodes>x<gpus>"]),
     ("sim --topology h800-0x8", ["topology", "h800-0x8", "expected"]),

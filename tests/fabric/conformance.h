@@ -23,6 +23,8 @@ struct FabricFactory {
   std::string name;
   /// Of a job on two nodes; at least two.
   int ranks = 8;
+  /// NICs can write from user buffer to user buffer.
+  bool moves_user_buffers = true;
   std::function<std::unique_ptr<FabricUnderTest>(const FabricSettings&)> make;
   std::function<std::unique_ptr<JobUnderTest>(const FabricSettings&, const PipelineOptions&,
                                               const CompileOptions&)>

@@ -83,8 +83,8 @@ TEST_F(IdealTimes, WritesShareTheirQueuePairButNotItsLatency) {
   port(0).flush();
   run();
   // GPU g has NIC g; rank 1 hosts the place of NIC 1.
-  const std::array pairs = {port(1).queue_pair(NicId(1), NicId(5), 0),
-                            port(1).queue_pair(NicId(1), NicId(5), 1)};
+  const std::array pairs = {port(1).queue_pair(NicId(1), NicId(5), Rank(5), 0),
+                            port(1).queue_pair(NicId(1), NicId(5), Rank(5), 1)};
   for (int i = 0; i < 3; ++i) {
     WriteRequest request;
     request.local = slot(1, true, i);

@@ -43,7 +43,7 @@ class IdealRules : public testing::Test {
     WriteRequest request;
     request.local = local;
     request.remote = remote;
-    port(1).post_write(port(1).queue_pair(NicId(1), NicId(5), 0), request);
+    port(1).post_write(port(1).queue_pair(NicId(1), NicId(5), Rank(5), 0), request);
   }
   /// Lets everything end and be seen to have ended.
   void settle() {
@@ -63,6 +63,32 @@ class IdealRules : public testing::Test {
 
   IdealFabric fabric_;
 };
+
+TEST_F(IdealRules, NicsTouchOnlyRegisteredUserBuffers) {
+  const Region sent = user(1);
+  const Region received = user(5);
+  EXPECT_DEATH(write(sent, received), "not in a registered buffer of rank 1");
+  port(1).register_buffer(sent.buffer);
+  settle();
+  EXPECT_DEATH(write(sent, received), "that rank 5 has registered and rank 1 imported");
+  EXPECT_DEATH(port(1).import_buffer(received.buffer), "too early");
+  port(5).register_buffer(received.buffer);
+  settle();
+  EXPECT_DEATH(write(sent, received), "that rank 5 has registered and rank 1 imported");
+  port(1).import_buffer(received.buffer);
+  settle();
+  write(sent, received);
+  settle();
+}
+
+TEST_F(IdealRules, OwnNicsAreNextToTheirGpus) {
+  const Region sent = user(1);
+  EXPECT_DEATH(port(1).queue_pair(NicId(1), NicId(5), Rank(6), 0), "rank 6 cannot use NIC 5");
+  EXPECT_DEATH(port(2).queue_pair(NicId(1), NicId(5), Rank(5), 0), "rank 2 cannot use NIC 1");
+  port(1).register_buffer(sent.buffer);
+  settle();
+  EXPECT_DEATH(write(sent, slot(5, false, 0)), "that rank 5 has registered");
+}
 
 TEST_F(IdealRules, RegionsLieInTheirBuffers) {
   Region beyond = user(0);
@@ -172,7 +198,7 @@ TEST_F(IdealRules, WritesEndInTheSlotsOfTheRemoteNic) {
 }
 
 TEST_F(IdealRules, QueuePairsBelongToTheHostOfTheirPlace) {
-  EXPECT_DEATH(port(0).queue_pair(NicId(1), NicId(5), 0), "does not host the place");
+  EXPECT_DEATH(port(0).queue_pair(NicId(1), NicId(5), Rank(5), 0), "cannot use NIC 1");
 }
 
 TEST_F(IdealRules, QueuesHaveADepth) {

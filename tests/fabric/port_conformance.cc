@@ -109,7 +109,8 @@ WriteRequest write_between(const StagingPlace& from, std::uint16_t send_slot,
 
 TEST_P(PortConformance, WritesOfAQueuePairArriveInOrderWithTheirDescriptors) {
   for (int i = 0; i < 4; ++i) stage(i, kSize, 100U + std::uint64_t(i));
-  const QueuePairId queue_pair = port(sender()).queue_pair(send_nic(), receive_nic(), 0);
+  const QueuePairId queue_pair =
+      port(sender()).queue_pair(send_nic(), receive_nic(), Rank(receiver()), 0);
   const StagingPlace from = port(sender()).staging(send_place());
   const StagingPlace to = port(sender()).staging(receive_place());
   std::vector<WriteRequest> writes;
@@ -141,8 +142,10 @@ TEST_P(PortConformance, WritesOfAQueuePairArriveInOrderWithTheirDescriptors) {
 TEST_P(PortConformance, QueuePairsOfOnePairOfNicsAreIndependent) {
   stage(0, kSize, 1);
   stage(1, kSize, 2);
-  const QueuePairId first = port(sender()).queue_pair(send_nic(), receive_nic(), 0);
-  const QueuePairId second = port(sender()).queue_pair(send_nic(), receive_nic(), 1);
+  const QueuePairId first =
+      port(sender()).queue_pair(send_nic(), receive_nic(), Rank(receiver()), 0);
+  const QueuePairId second =
+      port(sender()).queue_pair(send_nic(), receive_nic(), Rank(receiver()), 1);
   const StagingPlace from = port(sender()).staging(send_place());
   const StagingPlace to = port(sender()).staging(receive_place());
   EXPECT_EQ(port(sender()).post_write(first, write_between(from, 0, to, 0, 0)), Ticket(1));
@@ -156,11 +159,12 @@ TEST_P(PortConformance, QueuePairsOfOnePairOfNicsAreIndependent) {
 TEST_P(PortConformance, AskingForAQueuePairAgainGivesTheSame) {
   Port& port = this->port(sender());
   const NicId other_nic = topology().nics_of(NodeId(1)).back();
-  const QueuePairId queue_pair = port.queue_pair(send_nic(), receive_nic(), 0);
-  EXPECT_EQ(port.queue_pair(send_nic(), receive_nic(), 0), queue_pair);
-  EXPECT_NE(port.queue_pair(send_nic(), receive_nic(), 1), queue_pair);
-  EXPECT_NE(port.queue_pair(send_nic(), other_nic, 0), queue_pair);
-  EXPECT_EQ(port.queue_pair(send_nic(), receive_nic(), 0), queue_pair);
+  const QueuePairId queue_pair = port.queue_pair(send_nic(), receive_nic(), Rank(receiver()), 0);
+  EXPECT_EQ(port.queue_pair(send_nic(), receive_nic(), Rank(receiver()), 0), queue_pair);
+  EXPECT_NE(port.queue_pair(send_nic(), receive_nic(), Rank(receiver()), 1), queue_pair);
+  const Rank other_host = topology().host_of(topology().place_of(other_nic));
+  EXPECT_NE(port.queue_pair(send_nic(), other_nic, other_host, 0), queue_pair);
+  EXPECT_EQ(port.queue_pair(send_nic(), receive_nic(), Rank(receiver()), 0), queue_pair);
 }
 
 TEST_P(PortConformance, StagingPlacesAreTheSameForAllRanks) {

@@ -39,6 +39,8 @@ Bytes draw_size(Random& random, Bytes chunk) {
 std::vector<Rank> draw_further_targets(Random& random, const FuzzMessage& message,
                                        const FuzzCase& fuzz_case) {
   if (message.size == Bytes(0) || !random.chance(0.3)) return {};
+  // Out of one slot: registered transfers have one target each.
+  if (fuzz_case.compile.forwarding == Forwarding::kOwnNic) return {};
   std::vector<Rank> targets = possible_further_targets(
       fuzz_case.topology, message.source, message.target, message.size, fuzz_case.compile);
   std::erase_if(targets, [&](Rank) { return random.chance(0.3); });
@@ -69,8 +71,13 @@ FuzzCase draw_case(std::uint64_t seed) {
   const Topology& topology = result.topology;
   const int nodes = topology.node_count();
   const int nics = topology.nic_count() / std::max(nodes, 1);
-  // A GPU's own NIC cannot carry its messages, except from host memory.
-  result.compile.rails = topology.shared_device() ? 1 : draw(random, 1, std::max(1, nics - 1));
+  if (topology.wire() == WireKind::kNic && random.chance(0.25)) {
+    result.compile.forwarding = Forwarding::kOwnNic;
+    result.compile.rails = 1;
+  } else {
+    // A GPU's own NIC cannot carry its messages, except from host memory.
+    result.compile.rails = topology.shared_device() ? 1 : draw(random, 1, std::max(1, nics - 1));
+  }
 
   IdealOptions& fabric = result.fabric;
   fabric.timing = Timing::kAdversarial;
@@ -110,13 +117,14 @@ Plan plan_of(const FuzzMessage& message, const FuzzCase& fuzz_case) {
 std::string describe(const FuzzCase& fuzz_case) {
   const PipelineOptions& pipeline = fuzz_case.pipeline;
   return fmt::format(
-      "{} with {} ranks, {} messages on {} streams, chunk {}, {} rails, {}+{} slots, {} lanes, "
+      "{} with {} ranks, {} messages on {} streams, chunk {}, forwarding {}, {} rails, {}+{} "
+      "slots, {} lanes, "
       "quantum {}, {} queue pairs of depth {}, {} writes per NIC, batch {}",
       fuzz_case.topology.name(), fuzz_case.topology.rank_count(), fuzz_case.messages.size(),
-      fuzz_case.streams, to_string(fuzz_case.compile.chunk_size), fuzz_case.compile.rails,
-      fuzz_case.fabric.send_slots, fuzz_case.fabric.receive_slots, pipeline.streams,
-      pipeline.quantum, pipeline.queue_pairs, pipeline.queue_depth, pipeline.nic_depth,
-      pipeline.batch);
+      fuzz_case.streams, to_string(fuzz_case.compile.chunk_size),
+      to_string(fuzz_case.compile.forwarding), fuzz_case.compile.rails, fuzz_case.fabric.send_slots,
+      fuzz_case.fabric.receive_slots, pipeline.streams, pipeline.quantum, pipeline.queue_pairs,
+      pipeline.queue_depth, pipeline.nic_depth, pipeline.batch);
 }
 
 }  // namespace hoccl::engine

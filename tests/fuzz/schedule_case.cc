@@ -16,6 +16,16 @@ Value draw_one(Random& random, std::initializer_list<Value> values) {
   return *(values.begin() + random.between(0, std::ssize(values) - 1));
 }
 
+/// Own NICs where every rank has one.
+Forwarding draw_forwarding(Random& random, const Topology& topology) {
+  bool own_nics = topology.wire() == WireKind::kNic;
+  for (int rank = 0; rank < topology.rank_count(); ++rank) {
+    own_nics = own_nics && !topology.nics_of(topology.gpu_of(Rank(rank))).empty();
+  }
+  if (own_nics && random.chance(0.3)) return Forwarding::kOwnNic;
+  return random.chance(0.7) ? Forwarding::kBalanced : Forwarding::kSymmetric;
+}
+
 }  // namespace
 
 Bytes draw_chunk(Random& random) {
@@ -23,10 +33,10 @@ Bytes draw_chunk(Random& random) {
   return Bytes(random.between(1, 64) * 64 - (random.chance(0.2) ? random.between(0, 63) : 0));
 }
 
-CompileOptions draw_compile_options(Random& random, Bytes chunk) {
+CompileOptions draw_compile_options(Random& random, Bytes chunk, const Topology& topology) {
   CompileOptions options;
   options.chunk_size = chunk;
-  options.forwarding = random.chance(0.7) ? Forwarding::kBalanced : Forwarding::kSymmetric;
+  options.forwarding = draw_forwarding(random, topology);
   options.order = random.chance(0.5)
                       ? Order::kCritical
                       : draw_one(random, {Order::kBvn, Order::kRotation, Order::kLocal});
@@ -36,6 +46,9 @@ CompileOptions draw_compile_options(Random& random, Bytes chunk) {
   options.rails = random.chance(0.8) ? 0 : draw(random, 1, 3);
   options.quantise = random.chance(0.7) ? 0.0 : random.uniform();
   options.nodes_per_stage_in = draw(random, 1, 1 + static_cast<int>(kMaxBranches));
+  // Refused: once in a while is enough.
+  const bool no_ring = options.forwarding == Forwarding::kOwnNic && random.chance(0.8);
+  if (no_ring && options.algorithm == Algorithm::kRing) options.algorithm = Algorithm::kMulticast;
   return options;
 }
 
@@ -75,7 +88,7 @@ ScheduleCase draw_schedule_case(std::uint64_t seed) {
   const Bytes chunk = draw_chunk(random);
   DrawnPattern drawn = draw_pattern(random, topology.rank_count(), chunk);
   ScheduleCase result{std::move(topology), std::move(drawn.pattern), std::move(drawn.counted)};
-  result.compile = draw_compile_options(random, chunk);
+  result.compile = draw_compile_options(random, chunk, result.topology);
   result.pipeline = draw_pipeline_options(random);
   result.fabric = draw_fabric_options(random, chunk);
   result.fabric.queue_depth = result.pipeline.queue_depth;

@@ -46,7 +46,7 @@ struct DrawnPattern {
 DrawnPattern draw_pattern(Random& random, int rank_count, Bytes chunk);
 
 /// Any options but the chunk; rarely ones that the topology may not be able to carry out.
-CompileOptions draw_compile_options(Random& random, Bytes chunk);
+CompileOptions draw_compile_options(Random& random, Bytes chunk, const Topology& topology);
 PipelineOptions draw_pipeline_options(Random& random);
 /// An adversary with slots for such chunks.
 IdealOptions draw_fabric_options(Random& random, Bytes chunk);

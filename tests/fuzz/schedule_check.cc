@@ -131,6 +131,16 @@ bool is_there(const ScheduleCase& schedule_case, const std::string& text) {
              return source == target && topology.gpus_of(topology.node_of(source)).size() == 1;
            });
   }
+  const bool own_nic = options.forwarding == Forwarding::kOwnNic;
+  if (text.starts_with("algorithm = ring")) {
+    return own_nic && options.algorithm == Algorithm::kRing;
+  }
+  if (text.starts_with("rails = ") && own_nic) {
+    const auto own = [&](Rank rank) { return std::ssize(topology.nics_of(topology.gpu_of(rank))); };
+    return any_path(schedule_case, [&](Rank source, Rank target) {
+      return is_node_to_node(source, target) && options.rails > std::min(own(source), own(target));
+    });
+  }
   if (text.starts_with("rails = ")) {
     return any_path(schedule_case, [&](Rank source, Rank target) {
       return is_node_to_node(source, target) &&

@@ -45,7 +45,7 @@ bool draw_operation(Random& random, Bytes chunk, const Topology& topology,
         on_group(draw_pattern(random, members, chunk).pattern, operation.members, ranks);
     try {
       operation.plan = std::make_shared<const Plan>(
-          compile(operation.pattern, topology, draw_compile_options(random, chunk)));
+          compile(operation.pattern, topology, draw_compile_options(random, chunk, topology)));
       return true;
     } catch (const ConfigError&) {
     }

@@ -29,6 +29,7 @@ struct Tally {
   int passed_on = 0;   ///< with transfers of what others brought
   int over_again = 0;  ///< of them: between nodes
   int relayed = 0;     ///< through a third place inside a node
+  int registered = 0;  ///< from user buffer to user buffer
   int lists = 0;       ///< with flows in several stages
   int spoiled = 0;     ///< that the verifier was to refuse
 };
@@ -37,10 +38,11 @@ void count(const Plan& plan, Tally& tally) {
   const auto any = [&](auto holds) { return std::ranges::any_of(plan.transfers, holds) ? 1 : 0; };
   tally.branches += any([](const Transfer& transfer) { return !transfer.branches.empty(); });
   tally.passed_on += any([](const Transfer& transfer) { return !transfer.after.is_none(); });
-  tally.over_again += any([](const Transfer& transfer) {
-    return !transfer.after.is_none() && transfer.route == Route::kStaged;
-  });
+  tally.over_again += any(
+      [](const Transfer& transfer) { return !transfer.after.is_none() && crosses_wire(transfer); });
   tally.relayed += any([](const Transfer& transfer) { return transfer.route == Route::kRelayed; });
+  tally.registered +=
+      any([](const Transfer& transfer) { return transfer.route == Route::kRegistered; });
   tally.lists += any([](const Transfer& transfer) { return transfer.stage_list >= 0; });
 }
 
@@ -78,11 +80,10 @@ TEST_P(ScheduleFuzz, CompilesPlansThatHoldAndRun) {
     return wrong.empty() ? wrong : wrong + "; " + describe(draw_schedule_case(seed));
   });
   std::printf(
-      "%d cases, %d refused; %d branch, %d pass on, %d of them between nodes, %d relay, %d have "
-      "stage "
-      "lists; %d spoiled\n",
+      "%d cases, %d refused; %d branch, %d pass on, %d of them between nodes, %d relay, %d are "
+      "registered, %d have stage lists; %d spoiled\n",
       tally.cases, tally.refused, tally.branches, tally.passed_on, tally.over_again, tally.relayed,
-      tally.lists, tally.spoiled);
+      tally.registered, tally.lists, tally.spoiled);
   // Or little would be tested.
   EXPECT_LE(tally.refused, std::max(1, tally.cases / 5));
 }

@@ -84,6 +84,7 @@ bool copy_within_gpu(const Victim& victim) {
     transfer.via = topology.gpu_place(own);
     return true;
   }
+  if (transfer.route == Route::kRegistered) return false;
   const auto nics = topology.nics_of(own);
   if (nics.empty() || topology.staging() == StagingKind::kHost) return false;
   transfer.send_nic = nics.front();
@@ -92,9 +93,9 @@ bool copy_within_gpu(const Victim& victim) {
 
 bool use_nic_twice(const Victim& victim) {
   Transfer& transfer = victim.transfer();
-  if (transfer.route != Route::kStaged || victim.plan.order == Order::kLocal) return false;
+  if (!crosses_wire(transfer) || victim.plan.order == Order::kLocal) return false;
   for (const Transfer& other : victim.plan.transfers) {
-    if (other.route != Route::kStaged || other.stage != transfer.stage ||
+    if (!crosses_wire(other) || other.stage != transfer.stage ||
         other.stage_list != transfer.stage_list || other.send_nic == transfer.send_nic ||
         other.receive_nic == transfer.receive_nic) {
       continue;
@@ -146,8 +147,30 @@ bool cut_stage_list(const Victim& victim) {
 }
 
 bool swap_nics(const Victim& victim) {
-  if (victim.transfer().route != Route::kStaged) return false;
+  if (!crosses_wire(victim.transfer())) return false;
   std::swap(victim.transfer().send_nic, victim.transfer().receive_nic);
+  return true;
+}
+
+bool use_another_gpus_nic(const Victim& victim) {
+  Transfer& transfer = victim.transfer();
+  if (transfer.route != Route::kRegistered) return false;
+  const auto nics = victim.topology().nics();
+  const NicId other(victim.random.between(0, std::ssize(nics) - 1));
+  if (nics[other.index()].gpu == victim.topology().gpu_of(transfer.target)) return false;
+  transfer.receive_nic = other;
+  return true;
+}
+
+bool register_what_is_direct(const Victim& victim) {
+  Transfer& transfer = victim.transfer();
+  if (transfer.route != Route::kDirect) return false;
+  const auto send = victim.topology().nics_of(victim.topology().gpu_of(transfer.source));
+  const auto receive = victim.topology().nics_of(victim.topology().gpu_of(transfer.target));
+  if (send.empty() || receive.empty()) return false;
+  transfer.route = Route::kRegistered;
+  transfer.send_nic = send.front();
+  transfer.receive_nic = receive.front();
   return true;
 }
 
@@ -172,6 +195,8 @@ constexpr std::array kMutations = {
     Mutation{"further target dropped", drop_further_target},
     Mutation{"stage list cut", cut_stage_list},
     Mutation{"NICs swapped", swap_nics},
+    Mutation{"registered over another GPU's NIC", use_another_gpus_nic},
+    Mutation{"registered inside a node", register_what_is_direct},
 };
 
 bool names_something(const std::string& line) {

@@ -65,7 +65,7 @@ class Total {
 
 std::string Total::add_legs() {
   for (const Transfer& transfer : plan_.transfers) {
-    if (transfer.route != Route::kStaged) continue;
+    if (!crosses_wire(transfer)) continue;
     for (std::size_t i = 0; i < leg_count(transfer); ++i) {
       const WireLeg leg = wire_leg(transfer, i);
       const auto [entry, is_new] = pairs_.try_emplace({port_of(leg.send), port_of(leg.receive)});
@@ -130,8 +130,8 @@ bool crosses_again(const Plan& plan) {
           std::ranges::lower_bound(plan.transfers, transfer.after, {}, &Transfer::id);
       before = has_crossed[static_cast<std::size_t>(found - plan.transfers.begin())];
     }
-    if (before && transfer.route == Route::kStaged) return true;
-    has_crossed.push_back(before || transfer.route == Route::kStaged);
+    if (before && crosses_wire(transfer)) return true;
+    has_crossed.push_back(before || crosses_wire(transfer));
   }
   return false;
 }

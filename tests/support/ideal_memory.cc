@@ -81,6 +81,8 @@ PlaceId IdealMemory::place_of(BufferHandle buffer) const { return at(buffer).pla
 BufferKind IdealMemory::kind_of(BufferHandle buffer) const { return at(buffer).kind; }
 void IdealMemory::set_exported(BufferHandle buffer) { at(buffer).exported = true; }
 bool IdealMemory::is_exported(BufferHandle buffer) const { return at(buffer).exported; }
+void IdealMemory::set_registered(BufferHandle buffer) { at(buffer).registered = true; }
+bool IdealMemory::is_registered(BufferHandle buffer) const { return at(buffer).registered; }
 void IdealMemory::add_importer(BufferHandle buffer, Rank rank) {
   at(buffer).importers.insert(rank);
 }

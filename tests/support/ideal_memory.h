@@ -44,6 +44,9 @@ class IdealMemory {
 
   void set_exported(BufferHandle buffer);
   [[nodiscard]] bool is_exported(BufferHandle buffer) const;
+  /// NICs may read and write it.
+  void set_registered(BufferHandle buffer);
+  [[nodiscard]] bool is_registered(BufferHandle buffer) const;
   void add_importer(BufferHandle buffer, Rank rank);
   [[nodiscard]] bool is_importer(BufferHandle buffer, Rank rank) const;
 
@@ -86,6 +89,7 @@ class IdealMemory {
     std::vector<bool> written;
     std::vector<Access> accesses;
     bool exported = false;
+    bool registered = false;
     std::set<Rank> importers;
   };
 

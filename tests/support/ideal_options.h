@@ -41,6 +41,8 @@ struct IdealFaults {
   bool flush_queue_pair = false;
   /// Buffers that cannot be exported (on hardware: VMM memory).
   std::function<bool(BufferHandle)> export_fails;
+  /// Buffers that NICs cannot be let into.
+  std::function<bool(BufferHandle)> register_fails;
   /// Whether copies and writes that a dying rank has in flight still end.
   bool dead_dma_finishes = true;
   /// PeerLost follows a death after this long; negative: it never does.

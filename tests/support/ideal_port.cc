@@ -7,6 +7,7 @@
 
 #include "engine/base/check.h"
 #include "engine/pipeline/message_check.h"
+#include "engine/pipeline/messages.h"
 #include "tests/support/ideal_streams.h"
 
 namespace hoccl::engine {
@@ -69,17 +70,18 @@ void IdealPort::post_message(Rank target, const Message& message) {
                             });
 }
 
-QueuePairId IdealPort::queue_pair(NicId local, NicId remote, int index) {
+QueuePairId IdealPort::queue_pair(NicId local, NicId remote, Rank peer, int index) {
   check_alive();
   const Topology& topology = world_.topology;
-  HOCCL_CHECK(topology.host_of(topology.place_of(local)) == rank_,
-              "rank {} does not host the place of NIC {}", rank_, local);
+  HOCCL_CHECK(topology.can_use(rank_, local), "rank {} cannot use NIC {}", rank_, local);
+  HOCCL_CHECK(topology.can_use(peer, remote), "rank {} cannot use NIC {}", peer, remote);
   HOCCL_CHECK(local != remote && index >= 0, "rank {} asks for queue pair {} from NIC {} to NIC {}",
               rank_, index, local, remote);
   const QueuePairId next(queue_pairs_.size());
-  const auto [found, added] = queue_pair_ids_.try_emplace({local, remote, index}, next);
+  const auto [found, added] = queue_pair_ids_.try_emplace({local, remote, peer, index}, next);
   if (added) {
-    queue_pairs_.push_back(std::make_unique<IdealQueuePair>(world_, rank_, next, local, remote));
+    queue_pairs_.push_back(
+        std::make_unique<IdealQueuePair>(world_, rank_, next, local, remote, peer));
   }
   return found->second;
 }
@@ -98,12 +100,24 @@ void IdealPort::export_buffer(BufferHandle buffer) {
   });
 }
 
+void IdealPort::register_buffer(BufferHandle buffer) {
+  check_alive();
+  HOCCL_CHECK(buffer.owner == rank_, "rank {} registers buffer {} of rank {}", rank_, buffer.id,
+              buffer.owner);
+  const auto& fails = world_.options.faults.register_fails;
+  const bool ok = !(fails && fails(buffer));
+  world_.events.at(world_.after(world_.options.closed_form.export_latency), [this, buffer, ok] {
+    if (ok) world_.memory.set_registered(buffer);
+    push(BufferRegistered{buffer, ok});
+  });
+}
+
 void IdealPort::import_buffer(BufferHandle buffer) {
   check_alive();
-  HOCCL_CHECK(world_.memory.is_exported(buffer), "rank {} imports buffer {} of rank {} too early",
-              rank_, buffer.id, buffer.owner);
-  HOCCL_CHECK(world_.topology.node_of(buffer.owner) == world_.topology.node_of(rank_),
-              "rank {} imports from rank {} of another node", rank_, buffer.owner);
+  const bool local = world_.topology.node_of(buffer.owner) == world_.topology.node_of(rank_);
+  const bool open = local ? world_.memory.is_exported(buffer) : world_.memory.is_registered(buffer);
+  HOCCL_CHECK(open, "rank {} imports buffer {} of rank {} too early", rank_, buffer.id,
+              buffer.owner);
   world_.events.at(world_.after(world_.options.closed_form.export_latency), [this, buffer] {
     const bool ok = !world_.ports[buffer.owner.index()]->dead();
     if (ok) world_.memory.add_importer(buffer, rank_);
@@ -155,8 +169,13 @@ void IdealPort::check_message(const Completion& completion) const {
   if (const auto* message = std::get_if<MessageArrived>(&completion)) {
     wrong = wrong_with(message->message, message->source, rank_, world_.topology, slots);
   } else if (const auto* arrival = std::get_if<Arrived>(&completion)) {
-    const PlaceId from = world_.topology.place_of(arrival->remote_nic);
-    wrong = wrong_with(*arrival, world_.topology.host_of(from), rank_, world_.topology, slots);
+    const Topology& topology = world_.topology;
+    const bool written =
+        arrival->descriptor.kind == static_cast<std::uint8_t>(MessageKind::kWritten);
+    const GpuId gpu = topology.nic(arrival->remote_nic).gpu;
+    const Rank sender = written ? topology.rank_on(gpu).value_or(Rank::none())
+                                : topology.host_of(topology.place_of(arrival->remote_nic));
+    wrong = wrong_with(*arrival, sender, rank_, topology, slots);
   }
   HOCCL_CHECK(wrong.empty(), "rank {} receives what it would refuse: {}", rank_, wrong);
 }

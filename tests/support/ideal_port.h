@@ -28,9 +28,10 @@ class IdealPort final : public Port {
   void flush() override;
   Ticket post_write(QueuePairId queue_pair, const WriteRequest& request) override;
   void post_message(Rank target, const Message& message) override;
-  QueuePairId queue_pair(NicId local, NicId remote, int index) override;
+  QueuePairId queue_pair(NicId local, NicId remote, Rank peer, int index) override;
   [[nodiscard]] const StagingPlace& staging(PlaceId place) const override;
   void export_buffer(BufferHandle buffer) override;
+  void register_buffer(BufferHandle buffer) override;
   void import_buffer(BufferHandle buffer) override;
   void open_gate(Gate gate, Sequence sequence) override;
   void finish(WorkId work, const Status& status) override;
@@ -71,7 +72,7 @@ class IdealPort final : public Port {
   bool dead_ = false;
   std::map<Lane, IdealLane> lanes_;
   std::vector<std::unique_ptr<IdealQueuePair>> queue_pairs_;
-  std::map<std::tuple<NicId, NicId, int>, QueuePairId> queue_pair_ids_;
+  std::map<std::tuple<NicId, NicId, Rank, int>, QueuePairId> queue_pair_ids_;
   std::map<Rank, EventQueue::Channel> messages_;  // by target
   EventQueue::Channel mailbox_;
   std::map<WorkId, Status> finished_;

@@ -19,16 +19,47 @@ int reads_of(const Descriptor& descriptor) {
 
 }  // namespace
 
-Ticket IdealQueuePair::post(const WriteRequest& request) {
-  const Ticket ticket(++last_ticket_);
-  const Accessor accessor{rank_, "write", ticket, request.tag};
+void IdealQueuePair::check_slots(const WriteRequest& request, const Accessor& accessor) const {
   const IdealMemory& memory = world_.memory;
+  const Topology& topology = world_.topology;
+  HOCCL_CHECK(topology.host_of(topology.place_of(local_)) == rank_,
+              "{}: rank {} does not host the place of NIC {}", to_string(accessor), rank_, local_);
+  HOCCL_CHECK(topology.host_of(topology.place_of(remote_)) == peer_,
+              "{}: rank {} does not host the place of NIC {}", to_string(accessor), peer_, remote_);
   HOCCL_CHECK(memory.kind_of(request.local.buffer) == BufferKind::kSendSlots &&
                   memory.place_of(request.local.buffer) == world_.topology.place_of(local_),
               "{}: its source is not in the send slots of NIC {}", to_string(accessor), local_);
   HOCCL_CHECK(memory.kind_of(request.remote.buffer) == BufferKind::kReceiveSlots &&
                   memory.place_of(request.remote.buffer) == world_.topology.place_of(remote_),
               "{}: its target is not in the receive slots of NIC {}", to_string(accessor), remote_);
+}
+
+void IdealQueuePair::check_user_buffers(const WriteRequest& request,
+                                        const Accessor& accessor) const {
+  const IdealMemory& memory = world_.memory;
+  const BufferHandle& local = request.local.buffer;
+  const BufferHandle& remote = request.remote.buffer;
+  HOCCL_CHECK(local.owner == rank_ && memory.is_registered(local),
+              "{}: its source is not in a registered buffer of rank {}", to_string(accessor),
+              rank_);
+  HOCCL_CHECK(memory.kind_of(remote) == BufferKind::kUser && remote.owner == peer_ &&
+                  memory.is_registered(remote) && memory.is_importer(remote, rank_),
+              "{}: its target is not in a buffer that rank {} has registered and rank {} imported",
+              to_string(accessor), peer_, rank_);
+  HOCCL_CHECK(world_.topology.nic(local_).gpu == world_.topology.gpu_of(rank_) &&
+                  world_.topology.nic(remote_).gpu == world_.topology.gpu_of(peer_),
+              "{}: NICs {} and {} are not next to the GPUs of ranks {} and {}", to_string(accessor),
+              local_, remote_, rank_, peer_);
+}
+
+Ticket IdealQueuePair::post(const WriteRequest& request) {
+  const Ticket ticket(++last_ticket_);
+  const Accessor accessor{rank_, "write", ticket, request.tag};
+  if (world_.memory.kind_of(request.local.buffer) == BufferKind::kUser) {
+    check_user_buffers(request, accessor);
+  } else {
+    check_slots(request, accessor);
+  }
   HOCCL_CHECK(std::ssize(unpolled_) < world_.options.queue_depth,
               "{}: {} writes are in flight on queue pair {}", to_string(accessor), unpolled_.size(),
               id_);
@@ -45,10 +76,7 @@ Ticket IdealQueuePair::post(const WriteRequest& request) {
   return ticket;
 }
 
-bool IdealQueuePair::target_is_dead() const {
-  const Rank host = world_.topology.host_of(world_.topology.place_of(remote_));
-  return world_.ports[host.index()]->dead();
-}
+bool IdealQueuePair::target_is_dead() const { return world_.ports[peer_.index()]->dead(); }
 
 void IdealQueuePair::start_next() {
   busy_ = !waiting_.empty();
@@ -82,10 +110,9 @@ void IdealQueuePair::land(const Write& write) {
   }
   write.dma->store(reads_of(write.request.descriptor));
   write.dma->release_target();
-  const Rank host = world_.topology.host_of(world_.topology.place_of(remote_));
   const Arrived arrived{remote_, local_, write.request.immediate, write.request.descriptor};
   world_.events.at_in_order(arrivals_, world_.after(Seconds(0.0)),
-                            [this, host, arrived] { world_.ports[host.index()]->push(arrived); });
+                            [this, arrived] { world_.ports[peer_.index()]->push(arrived); });
   report(write.dma->ticket(), Outcome::kOk);
 }
 

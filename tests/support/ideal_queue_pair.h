@@ -12,8 +12,8 @@ namespace hoccl::engine {
 /// A reliable connection between two NICs: writes land in the order they were posted.
 class IdealQueuePair {
  public:
-  IdealQueuePair(IdealWorld& world, Rank rank, QueuePairId id, NicId local, NicId remote)
-      : world_(world), rank_(rank), id_(id), local_(local), remote_(remote) {}
+  IdealQueuePair(IdealWorld& world, Rank rank, QueuePairId id, NicId local, NicId remote, Rank peer)
+      : world_(world), rank_(rank), id_(id), local_(local), remote_(remote), peer_(peer) {}
 
   Ticket post(const WriteRequest& request);
   /// The proxy has seen all writes up to `ticket` end.
@@ -29,6 +29,8 @@ class IdealQueuePair {
     std::shared_ptr<DmaTransfer> dma;
   };
 
+  void check_slots(const WriteRequest& request, const Accessor& accessor) const;
+  void check_user_buffers(const WriteRequest& request, const Accessor& accessor) const;
   void start_next();
   void fail(const Write& write);
   void land(const Write& write);
@@ -40,6 +42,7 @@ class IdealQueuePair {
   QueuePairId id_;
   NicId local_;
   NicId remote_;
+  Rank peer_;
   std::int64_t last_ticket_ = 0;
   std::deque<Write> waiting_;
   bool busy_ = false;

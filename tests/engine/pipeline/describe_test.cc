@@ -82,7 +82,7 @@ TEST_F(DescribeTest, AStuckOperationIsDumpedOnceBeforeItIsEnded) {
             R"(operation 0:0->4#0 made no progress for 0.5 s
 proxy of rank 0 at 0.500000 s
 1 operations unfinished
-operation 0:0->4#0: started, announced to its sources, last progress 0.500000 s ago, 0 copies in flight
+operation 0:0->4#0: started, announced to its sources, last progress 0.500000 s ago, 0 copies and writes in flight
   sends flow 0 to rank 4, nic 1 -> nic 5: 0 of 16 chunks copied, 0 posted, 0 slots held, not admitted: waits for rank 4
 gate of communicator 0 stream 2: reached 1, opened 0, 1 groups open
   group 1: started, 1 of 1 operations unfinished

@@ -99,7 +99,7 @@ TEST(MessageCheck, Ready) {
               StartsWith("ready: buffer = -1: "));
   record.operation = kPair;
   record.buffer.owner = Rank(4);
-  EXPECT_EQ(wrong(pack(record), 4, 0), "ready: sender = 4: expected a rank of the receiver's node");
+  EXPECT_EQ(wrong(pack(record), 4, 0), "") << "registered, for a rank of another node";
 }
 
 LeaseRequestMessage lease_request() {
@@ -395,12 +395,36 @@ TEST(MessageCheck, Arrival) {
 }
 
 TEST(MessageCheck, UnknownKinds) {
-  for (const int kind : {0, 21, 255}) {
+  for (const int kind : {0, 22, 255}) {
     Message message;
     message.bytes[0] = static_cast<std::byte>(kind);
     EXPECT_EQ(wrong(message, 0, 1),
               "message: kind = " + std::to_string(kind) + ": expected a known one");
   }
+  Message message;
+  message.bytes[0] = static_cast<std::byte>(MessageKind::kWritten);
+  EXPECT_EQ(wrong(message, 0, 1), "written: kind = 21: expected one that comes without a write");
+}
+
+TEST(MessageCheck, ArrivalInAUserBuffer) {
+  Arrived good;
+  good.local_nic = NicId(4);
+  good.remote_nic = NicId(0);
+  good.descriptor = chunk(MessageKind::kWritten, 0, 0);
+  const auto spoiled = [&](const std::function<void(Arrived&)>& spoil) {
+    Arrived arrival = good;
+    spoil(arrival);
+    return wrong_with(arrival, Rank(0), Rank(4), topology(), kSlots);
+  };
+  EXPECT_EQ(spoiled([](Arrived&) {}), "");
+  EXPECT_THAT(spoiled([](Arrived& a) { a.descriptor.flow = 1U << 31; }),
+              StartsWith("arrival: flow = "));
+  EXPECT_EQ(spoiled([](Arrived& a) { a.remote_nic = NicId(2); }),
+            "arrival: send NIC = 2: expected one next to the GPU of rank 0");
+  EXPECT_EQ(spoiled([](Arrived& a) { a.local_nic = NicId(6); }),
+            "arrival: receive NIC = 6: expected one next to the GPU of rank 4");
+  EXPECT_THAT(spoiled([](Arrived& a) { a.local_nic = NicId(2); }),
+              StartsWith("arrival: receive NIC = 2: expected one on another node"));
 }
 
 TEST(MessageCheck, SurvivesGarbageAndTellsItInOneLine) {
@@ -410,7 +434,7 @@ TEST(MessageCheck, SurvivesGarbageAndTellsItInOneLine) {
   for (int i = 0; i < kMessages; ++i) {
     Message message;
     for (std::byte& byte : message.bytes) byte = static_cast<std::byte>(random.between(0, 255));
-    message.bytes[0] = static_cast<std::byte>(random.between(0, 20));
+    message.bytes[0] = static_cast<std::byte>(random.between(0, 21));
     const auto rank = [&] { return static_cast<int>(random.between(-1, 8)); };
     const std::string text = wrong(message, rank(), rank());
     EXPECT_EQ(text.find('\n'), std::string::npos);

@@ -37,14 +37,18 @@ void ScriptedPort::post_message(Rank target, const Message& message) {
   messages.emplace_back(target, message);
 }
 
-QueuePairId ScriptedPort::queue_pair(NicId local, NicId remote, int index) {
-  return QueuePairId((local.value() * 100 + remote.value()) * 100 + index);
+QueuePairId ScriptedPort::queue_pair(NicId local, NicId remote, Rank peer, int index) {
+  return QueuePairId(((local.value() * 100 + remote.value()) * 100 + peer.value()) * 100 + index);
 }
 
 const StagingPlace& ScriptedPort::staging(PlaceId place) const { return places_.at(place.index()); }
 
 void ScriptedPort::export_buffer(BufferHandle buffer) {
   inbox.emplace_back(BufferExported{buffer, true});
+}
+
+void ScriptedPort::register_buffer(BufferHandle buffer) {
+  inbox.emplace_back(BufferRegistered{buffer, true});
 }
 
 void ScriptedPort::import_buffer(BufferHandle buffer) {

@@ -37,9 +37,10 @@ class ScriptedPort final : public Port {
   void flush() override;
   Ticket post_write(QueuePairId queue_pair, const WriteRequest& request) override;
   void post_message(Rank target, const Message& message) override;
-  QueuePairId queue_pair(NicId local, NicId remote, int index) override;
+  QueuePairId queue_pair(NicId local, NicId remote, Rank peer, int index) override;
   [[nodiscard]] const StagingPlace& staging(PlaceId place) const override;
   void export_buffer(BufferHandle buffer) override;
+  void register_buffer(BufferHandle buffer) override;
   void import_buffer(BufferHandle buffer) override;
   void open_gate(Gate gate, Sequence sequence) override;
   void finish(WorkId work, const Status& status) override;

@@ -98,7 +98,7 @@ TEST_F(SendStagerTest, KeepsNoMoreThanTheDepthOfANicInFlight) {
   stage_two_chunks_on_each_of_two_links();
   EXPECT_EQ(granted_, 4);
   EXPECT_EQ(port_.writes.size(), 2U);
-  stager().written({port_.queue_pair(NicId(1), NicId(5), 0), Ticket(1), Outcome::kOk});
+  stager().written({port_.queue_pair(NicId(1), NicId(5), Rank(5), 0), Ticket(1), Outcome::kOk});
   stager().act();
   EXPECT_EQ(port_.writes.size(), 3U);
 }
@@ -116,7 +116,7 @@ TEST_F(SendStagerTest, ASlowFarEndDoesNotFillTheNic) {
   const BufferHandle quick = port_.staging(PlaceId(6)).receive_slots;
   ASSERT_EQ(port_.writes.size(), 2U);
   ASSERT_EQ(port_.writes[1].remote.buffer, quick);
-  stager().written({port_.queue_pair(NicId(1), NicId(6), 0), Ticket(1), Outcome::kOk});
+  stager().written({port_.queue_pair(NicId(1), NicId(6), Rank(6), 0), Ticket(1), Outcome::kOk});
   stager().act();
   ASSERT_EQ(port_.writes.size(), 3U);
   EXPECT_EQ(port_.writes[2].remote.buffer, quick) << "whoever's turn it is";

@@ -46,7 +46,7 @@ TEST(Bounds, InsideANodeNvlinkBinds) {
   expect_bound(plan_bound(plan_of(pattern, topology, 1), topology, rates), expected,
                "NVLink out of GPU 2");
   expect_bound(pattern_bound(pattern, topology, rates, 1), expected, "NVLink out of GPU 2");
-  expect_bound(bound_for_kernel_copies(pattern, topology, rates), expected, "NVLink out of GPU 2");
+  expect_bound(own_nic_bound(pattern, topology, rates), expected, "NVLink out of GPU 2");
 }
 
 TEST(Bounds, BetweenNodesItIsTheRailsUntilNvlinkBinds) {
@@ -210,8 +210,7 @@ TEST(Bounds, AWireThatSharesThePciePortIsBoundByIt) {
   expect_bound(plan_bound(plan_of(pattern, topology, 1), topology, rates), 1_GiB / 40_GBps,
                "PCIe out of GPU 1");
   // A kernel copy leaves from the source's own memory.
-  expect_bound(bound_for_kernel_copies(pattern, topology, rates), 1_GiB / 40_GBps,
-               "PCIe out of GPU 0");
+  expect_bound(own_nic_bound(pattern, topology, rates), 1_GiB / 40_GBps, "PCIe out of GPU 0");
 }
 
 TEST(Bounds, AnOversubscribedSwitchBindsWhatCrossesIt) {
@@ -228,16 +227,6 @@ TEST(Bounds, AnOversubscribedSwitchBindsWhatCrossesIt) {
                "NIC 1, sending");
   expect_bound(plan_bound(plan_of(far, topology, 3), topology, rates), 840_MiB / kNicRate,
                "leaf switch 0, upwards");
-}
-
-TEST(Bounds, KernelCopiesUseOneNicPerGpuWhateverTheRails) {
-  const Topology topology = cluster(2, 8, 2);
-  const Rates rates = nominal_rates(topology);
-  expect_bound(bound_for_kernel_copies(send_recv(16, Rank(1), Rank(8), 1_GiB), topology, rates),
-               1_GiB / kNicRate, "NIC 2, sending");
-  // The ring crosses nodes from 7 to 8 and from 15 to 0; of four equal ports NIC 0 comes first.
-  expect_bound(bound_for_kernel_copies(send_recv_ring(16, 1_GiB), topology, rates),
-               1_GiB / kNicRate, "NIC 0, receiving");
 }
 
 TEST(Bounds, APatternCannotBeatAllNicsOfANode) {

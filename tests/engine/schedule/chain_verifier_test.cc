@@ -269,6 +269,63 @@ TEST(ChainVerifier, FindsStagesThatWaitForEachOtherAroundAChain) {
   EXPECT_THAT(violations(local), IsEmpty());
 }
 
+/// Registered messages of ranks 0 and 1 of 3x4 that ranks 4 and 8 pass on to each other: 0 -> 4 ->
+/// 8 and 1 -> 8 -> 4.
+Plan crossed_registered(int stage_passed_on) {
+  Plan plan = BroadcastExample().plan;
+  plan.pattern = "custom";
+  plan.message_size = 16_MiB;
+  plan.stage_lists.clear();
+  plan.transfers.clear();
+  const auto add = [&](int source, int target, int stage, FlowId after, Bytes offset) {
+    Transfer transfer;
+    transfer.id = FlowId(plan.transfers.size());
+    transfer.source = Rank(source);
+    transfer.target = Rank(target);
+    transfer.source_offset = transfer.target_offset = offset;
+    transfer.size = 8_MiB;
+    transfer.route = Route::kRegistered;
+    transfer.send_nic = NicId(source);
+    transfer.receive_nic = NicId(target);
+    transfer.stage = stage;
+    transfer.after = after;
+    plan.transfers.push_back(transfer);
+  };
+  add(0, 4, 2, FlowId::none(), 0_B);
+  add(1, 8, 2, FlowId::none(), 8_MiB);
+  add(4, 8, stage_passed_on, FlowId(0), 0_B);
+  add(8, 4, stage_passed_on, FlowId(1), 8_MiB);
+  return plan;
+}
+
+TEST(ChainVerifier, RegisteredTransfersMayPassOnWhatOthersBrought) {
+  const BroadcastExample example;
+  Plan plan = crossed_registered(3);
+  EXPECT_THAT(find_violations(plan, nullptr, example.topology, {}), IsEmpty());
+  // And a direct one behind them.
+  Transfer direct = plan.transfers.back();
+  direct.id = FlowId(9);
+  direct.after = FlowId(3);
+  direct.source = Rank(4);
+  direct.target = Rank(5);
+  direct.route = Route::kDirect;
+  direct.send_nic = direct.receive_nic = NicId::none();
+  direct.stage = 0;
+  plan.transfers.push_back(direct);
+  EXPECT_THAT(find_violations(plan, nullptr, example.topology, {}), IsEmpty());
+  // Rank 4 has its bytes from transfer 3, not 2.
+  plan.transfers.back().after = FlowId(2);
+  EXPECT_THAT(find_violations(plan, nullptr, example.topology, {}),
+              Contains("transfer 9: comes after transfer 2, which brings rank 4 nothing"));
+}
+
+TEST(ChainVerifier, FindsStagesOfRegisteredTransfersThatWaitForEachOther) {
+  // NIC 8 takes in stage 1 what only comes when NIC 4 has done its stage 2, and the reverse.
+  const BroadcastExample example;
+  EXPECT_THAT(find_violations(crossed_registered(1), nullptr, example.topology, {}),
+              ElementsAre("transfer 0: waits for itself, through transfers 3, 1, 2"));
+}
+
 TEST(ChainVerifier, WaitsChunkByChunkNotForWholeTransfers) {
   // Both ways round in stages that alternate: first halves in 2, passed on in 3; second halves in 4
   // and 5. As whole transfers they would wait for each other.

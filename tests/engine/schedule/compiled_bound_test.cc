@@ -52,7 +52,9 @@ Topology random_topology(Random& random) {
 CompileOptions random_options(Random& random) {
   CompileOptions options;
   options.chunk_size = Bytes(std::int64_t{1} << random.between(8, 20));
-  options.forwarding = random.chance(0.7) ? Forwarding::kBalanced : Forwarding::kSymmetric;
+  options.forwarding = one_of<Forwarding>(
+      random, {Forwarding::kBalanced, Forwarding::kBalanced, Forwarding::kBalanced,
+               Forwarding::kSymmetric, Forwarding::kOwnNic});
   options.order =
       one_of<Order>(random, {Order::kCritical, Order::kBvn, Order::kRotation, Order::kLocal});
   options.algorithm =
@@ -111,6 +113,11 @@ TEST(CompiledBound, HoldsForEveryPlanAndTheVerifierPassesIt) {
     EXPECT_EQ(plan_from_json(plan_to_json(plan), "plan"), plan) << what;
     const Rates rates = nominal_rates(topology);
     const double of_plan = plan_bound(plan, topology, rates).time.count();
+    if (options.forwarding == Forwarding::kOwnNic) {
+      const Bound of_pattern = own_nic_bound(pattern, topology, rates);
+      EXPECT_LE(of_pattern.time.count(), of_plan * (1 + 1e-9)) << what << ", " << of_pattern.port;
+      continue;
+    }
     const Bound of_pattern = pattern_bound(pattern, topology, rates, 0);
     EXPECT_LE(of_pattern.time.count(), of_plan * (1 + 1e-9)) << what << ", " << of_pattern.port;
     const int rails = options.forwarding == Forwarding::kSymmetric ? 1 : 0;

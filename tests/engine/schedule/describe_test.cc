@@ -118,5 +118,19 @@ TEST(Describe, SaysSoWhenNothingMoves) {
               HasSubstr("bound (nominal): nothing to move"));
 }
 
+TEST(Describe, ShowsRegisteredTransfersWithTheirStagesAndNoCopy) {
+  const Topology topology = cluster(2, 2);
+  const Pattern pattern = send_recv(4, Rank(0), Rank(3), 8_MiB);
+  const Plan plan =
+      compile(pattern, topology, {.chunk_size = 2_MiB, .forwarding = Forwarding::kOwnNic});
+  const std::string text = describe(plan, topology, nominal_rates(topology));
+  EXPECT_THAT(text, HasSubstr(R"(
+transfer  stage       route  source  target  send NIC  receive NIC  offset  size  chunks
+       0      0  registered       0       3         0            3      0B  8MiB       4
+)"));
+  EXPECT_THAT(text, HasSubstr("order critical: stages of 4 chunk times in all, lower bound 4"));
+  EXPECT_THAT(text, Not(HasSubstr("copy engines")));
+}
+
 }  // namespace
 }  // namespace hoccl::engine

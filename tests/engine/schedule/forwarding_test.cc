@@ -161,9 +161,13 @@ TEST(Forwarding, RefusesPeerStagingOnANodeWithOneGpu) {
 }
 
 TEST(Forwarding, NamesAreReadBack) {
-  EXPECT_EQ(parse_forwarding(to_string(Forwarding::kSymmetric)), Forwarding::kSymmetric);
-  EXPECT_EQ(refusal([] { parse_forwarding("own-nic"); }),
-            "forwarding = 'own-nic': expected balanced or symmetric");
+  for (const Forwarding each :
+       {Forwarding::kSymmetric, Forwarding::kBalanced, Forwarding::kOwnNic}) {
+    EXPECT_EQ(parse_forwarding(to_string(each)), each);
+  }
+  EXPECT_EQ(to_string(Forwarding::kOwnNic), "own-nic");
+  EXPECT_EQ(refusal([] { parse_forwarding("own"); }),
+            "forwarding = 'own': expected balanced, symmetric or own-nic");
 }
 
 }  // namespace

@@ -55,6 +55,12 @@ std::vector<Compiled> compiled_plans() {
     CompileOptions single = options;
     single.nodes_per_stage_in = 1;
     plans.push_back(compiled(topology, {.name = "allgather", .size = 48_MiB}, single));
+    CompileOptions own_nic = options;
+    own_nic.forwarding = Forwarding::kOwnNic;
+    for (const char* name : {"allgather", "alltoall", "broadcast"}) {
+      plans.push_back(compiled(topology, {.name = name, .size = 48_MiB}, own_nic));
+      plans.back().name += " over own NICs";
+    }
   }
   return plans;
 }
@@ -213,6 +219,8 @@ void add_path_mutations(Mutations& add) {
               t.receive_nic = own_nic(c.topology, targets_of(t)[0]);
             }
             return true;
+          case Route::kRegistered:
+            return false;
         }
         return false;
       },
@@ -220,9 +228,9 @@ void add_path_mutations(Mutations& add) {
   add("NIC with two partners in a stage",
       [](Compiled& c, std::size_t i, Random&) {
         Transfer& u = c.plan.transfers[i];
-        if (u.route != Route::kStaged || c.plan.order == Order::kLocal) return false;
+        if (!crosses_wire(u) || c.plan.order == Order::kLocal) return false;
         for (Transfer& t : c.plan.transfers) {
-          const bool meets = t.route == Route::kStaged && t.stage == u.stage &&
+          const bool meets = crosses_wire(t) && t.stage == u.stage &&
                              t.stage_list == u.stage_list && t.receive_nic != u.receive_nic &&
                              t.send_nic != u.send_nic &&
                              c.topology.node_of(t.target) == c.topology.node_of(u.target);
@@ -236,11 +244,43 @@ void add_path_mutations(Mutations& add) {
   add("NIC of another node",
       [](Compiled& c, std::size_t i, Random&) {
         Transfer& t = c.plan.transfers[i];
-        if (t.route != Route::kStaged) return false;
+        if (!crosses_wire(t)) return false;
         std::swap(t.send_nic, t.receive_nic);
         return true;
       },
-      {"is on node"});
+      {"is on node", "expected one next to GPU"});
+  add("NIC of another GPU",
+      [](Compiled& c, std::size_t i, Random& random) {
+        Transfer& t = c.plan.transfers[i];
+        if (t.route != Route::kRegistered) return false;
+        NicId& nic = random.chance(0.5) ? t.send_nic : t.receive_nic;
+        const auto local = c.topology.nics_of(c.topology.nic(nic).node);
+        nic = nic == local.front() ? local.back() : local.front();
+        return true;
+      },
+      {"expected one next to GPU"});
+  add("registered to many",
+      [](Compiled& c, std::size_t i, Random& random) {
+        Transfer& t = c.plan.transfers[i];
+        if (t.route != Route::kRegistered) return false;
+        if (random.chance(0.5)) {
+          t.more_targets.push_back(t.target);
+        } else {
+          t.branches.push_back({.receive_nic = t.receive_nic, .target = t.target});
+        }
+        return true;
+      },
+      {"registered, with 1"});
+  add("registered inside a node",
+      [](Compiled& c, std::size_t i, Random&) {
+        Transfer& t = c.plan.transfers[i];
+        if (t.route != Route::kDirect) return false;
+        t.route = Route::kRegistered;
+        t.send_nic = own_nic(c.topology, t.source);
+        t.receive_nic = own_nic(c.topology, t.target);
+        return true;
+      },
+      {"registered inside node"});
   add("branch to a node that is served already",
       [](Compiled& c, std::size_t i, Random&) {
         Transfer& t = c.plan.transfers[i];

@@ -216,13 +216,6 @@ TEST(BalancedRailBound, IsThePatternsBoundWhereAllIsAlike) {
   }
 }
 
-TEST(KernelBound, LetsKernelsPassMulticastsOnThroughAllPortsOfAGpu) {
-  const Topology topology = cluster(2, 8);
-  const Pattern pattern = pattern_on(topology, "allgather", 1_GiB, false);
-  const Bound bound = bound_for_kernel_copies(pattern, topology, nominal_rates(topology));
-  expect_seconds(bound.time.count(), 15.0 / 16 * kS / (kV + kB));
-}
-
 // ---- Small searches ----
 
 constexpr int kGpus = 3;

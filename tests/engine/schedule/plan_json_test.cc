@@ -95,6 +95,12 @@ Plan full_plan() {
   direct.route = Route::kRelayed;
   direct.via = PlaceId(17);
   plan.transfers.push_back(direct);
+  Transfer registered = plan.transfers[1];
+  registered.id = FlowId(6);
+  registered.route = Route::kRegistered;
+  registered.stage = 2;
+  registered.after = FlowId(5);
+  plan.transfers.insert(plan.transfers.begin() + 2, registered);
   return plan;
 }
 
@@ -116,6 +122,7 @@ TEST(PlanJson, WritesOnlyTheKeysThatSaySomething) {
            R"("route": "staged", "send_nic": 1, "receive_nic": 9, "stage_list": 1, )"
            R"("more_targets": [9, 11], "branches": [{"receive_nic": 3, "target": 2, "stage": 7, )"
            R"("more_targets": [4]}, {"receive_nic": 5, "target": 7, "stage_list": 0}]},)",
+           R"("route": "registered", "after": 5, "send_nic": 2, "receive_nic": 10, "stage": 2},)",
            R"("class": "foreground", "route": "direct", "after": 5},)",
            R"("class": "foreground", "route": "relayed", "via": 17})",
        }) {
@@ -227,9 +234,20 @@ constexpr Malformed kMalformed[] = {
     {"UnknownClass", R"("class": "foreground")", R"("class": "urgent")",
      "key 'transfers[0].class' = \"urgent\": expected foreground or background"},
     {"UnknownRoute", R"("route": "staged")", R"("route": "teleport")",
-     "key 'transfers[0].route' = \"teleport\": expected direct, staged or relayed"},
+     "key 'transfers[0].route' = \"teleport\": expected direct, staged, relayed or registered"},
     {"DirectWithNic", R"("route": "staged")", R"("route": "direct")",
      "key 'transfers[0].receive_nic' = 9: expected no such key"},
+    {"RegisteredWithoutNic", R"("route": "staged", "send_nic": 1,)", R"("route": "registered",)",
+     "key 'transfers[0].send_nic' is missing: expected a whole number from 0 to 2147483647"},
+    {"RegisteredWithoutStage", R"("route": "staged", "send_nic": 1, "receive_nic": 9, "stage": 0)",
+     R"("route": "registered", "send_nic": 1, "receive_nic": 9)",
+     "key 'transfers[0].stage' is missing: expected a whole number from 0 to 65535"},
+    {"RegisteredToMany", R"("route": "staged", "send_nic": 1, "receive_nic": 9, "stage": 0)",
+     R"("route": "registered", "send_nic": 1, "receive_nic": 9, "stage": 0, "more_targets": [9])",
+     "key 'transfers[0].more_targets' = [...]: expected no such key"},
+    {"RegisteredWithBranches", R"("route": "staged", "send_nic": 1, "receive_nic": 9, "stage": 0)",
+     R"("route": "registered", "send_nic": 1, "receive_nic": 9, "stage": 0, "branches": [])",
+     "key 'transfers[0].branches' = [...]: expected no such key"},
     {"NegativeNic", R"("send_nic": 1)", R"("send_nic": -1)",
      "key 'transfers[0].send_nic' = -1: expected a whole number from 0 to 2147483647"},
     {"NoReceiveNic", R"("receive_nic": 9, )", "",

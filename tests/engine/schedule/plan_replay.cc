@@ -105,6 +105,20 @@ class Replay {
     return "";
   }
 
+  [[nodiscard]] std::string check_registered(const Transfer& transfer) const {
+    if (topology_.wire() == WireKind::kMap) return "registered over a map wire";
+    if (topology_.node_of(transfer.source) == topology_.node_of(transfer.target)) {
+      return "registered inside a node";
+    }
+    const auto is_own = [&](NicId nic, Rank rank) {
+      return std::ranges::count(topology_.nics_of(topology_.gpu_of(rank)), nic) == 1;
+    };
+    if (!is_own(transfer.send_nic, transfer.source)) return "sends through another GPU's NIC";
+    if (!is_own(transfer.receive_nic, transfer.target)) return "receives through another GPU's NIC";
+    if (!transfer.more_targets.empty() || !transfer.branches.empty()) return "registered to many";
+    return "";
+  }
+
   [[nodiscard]] std::string check_path(const Transfer& transfer) const {
     const NodeId node = topology_.node_of(transfer.source);
     switch (transfer.route) {
@@ -118,6 +132,8 @@ class Replay {
         if (physical(transfer.via) == physical(transfer.source)) return "relayed within a GPU";
         if (physical(transfer.via) == physical(transfer.target)) return "relayed within a GPU";
         return "";
+      case Route::kRegistered:
+        return check_registered(transfer);
       case Route::kStaged:
         break;
     }
@@ -224,7 +240,7 @@ std::string contention(const Plan& plan) {
     }
   };
   for (const Transfer& transfer : plan.transfers) {
-    if (transfer.route != Route::kStaged) continue;
+    if (!crosses_wire(transfer)) continue;
     legs(transfer.send_nic, transfer.receive_nic, transfer.stage, transfer.stage_list);
     for (const Branch& branch : transfer.branches) {
       legs(transfer.send_nic, branch.receive_nic, branch.stage, branch.stage_list);

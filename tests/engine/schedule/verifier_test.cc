@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ namespace {
 using namespace literals;
 using testing::Contains;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 TEST(Verifier, PassesTheGoodPlanWithAndWithoutItsPattern) {
@@ -155,6 +157,79 @@ TEST(Verifier, ADirectTransferNeedsNoSlot) {
   const Pattern pattern = send_recv(2, Rank(0), Rank(1), 1_MiB);
   const Plan plan = compile(pattern, topology, {.chunk_size = 1_MiB});
   EXPECT_THAT(find_violations(plan, &pattern, topology, {}), IsEmpty());
+}
+
+/// Violations of a registered transfer from rank 0 to rank 8 of 2x8, after `spoil`.
+std::vector<std::string> spoiled_registered(const std::function<void(Transfer&)>& spoil,
+                                            const Topology& topology = cluster(2, 8)) {
+  const Pattern pattern = send_recv(16, Rank(0), Rank(8), 8_MiB);
+  Plan plan =
+      compile(pattern, cluster(2, 8), {.chunk_size = 1_MiB, .forwarding = Forwarding::kOwnNic});
+  spoil(plan.transfers.front());
+  return find_violations(plan, &pattern, topology, {});
+}
+
+TEST(Verifier, ARegisteredTransferNeedsNoSlot) {
+  EXPECT_THAT(spoiled_registered([](Transfer&) {}), IsEmpty());
+  EXPECT_THAT(spoiled_registered([](Transfer&) {}, host_staged_cluster(2, 8)), IsEmpty());
+}
+
+TEST(Verifier, FindsARegisteredTransferOverNicsThatAreNotNextToItsEnds) {
+  EXPECT_THAT(spoiled_registered([](Transfer& transfer) { transfer.send_nic = NicId(1); }),
+              ElementsAre("transfer 0: send NIC 1 is next to GPU 1: expected one next to GPU 0, "
+                          "that of rank 0"));
+  EXPECT_THAT(spoiled_registered([](Transfer& transfer) { transfer.receive_nic = NicId(0); }),
+              ElementsAre("transfer 0: receive NIC 0 is next to GPU 0: expected one next to GPU 8, "
+                          "that of rank 8"));
+}
+
+TEST(Verifier, FindsARegisteredTransferInsideANodeOrOverAMapWire) {
+  const Topology topology = cluster(2, 8);
+  const Pattern pattern = send_recv(16, Rank(0), Rank(4), 1_MiB);
+  Plan plan = compile(pattern, topology, {.chunk_size = 1_MiB});
+  plan.transfers[0].route = Route::kRegistered;
+  plan.transfers[0].send_nic = NicId(0);
+  plan.transfers[0].receive_nic = NicId(4);
+  EXPECT_THAT(find_violations(plan, &pattern, topology, kSlots),
+              ElementsAre("transfer 0: registered inside node 0: expected the direct route"));
+  const Topology mapped = preset_topology("h200-1x1");
+  const Pattern between = send_recv(2, Rank(0), Rank(1), 1_MiB);
+  Plan over_map = compile(between, mapped, {.chunk_size = 1_MiB});
+  over_map.transfers[0].route = Route::kRegistered;
+  EXPECT_THAT(find_violations(over_map, &between, mapped, kSlots),
+              ElementsAre("transfer 0: registered over a map wire, which moves no bytes between "
+                          "user buffers: expected the staged route"));
+}
+
+TEST(Verifier, FindsWhatARegisteredTransferCannotHave) {
+  EXPECT_THAT(spoiled_registered([](Transfer& transfer) { transfer.more_targets = {Rank(9)}; }),
+              ElementsAre("transfer 0: registered, with 1 more target(s): expected none"));
+  EXPECT_THAT(spoiled_registered([](Transfer& transfer) {
+                transfer.branches = {{.receive_nic = NicId(9), .target = Rank(9)}};
+              }),
+              ElementsAre("transfer 0: registered, with 1 branch(es): expected none"));
+  EXPECT_THAT(spoiled_registered([](Transfer& transfer) { transfer.via = PlaceId(1); }),
+              ElementsAre("transfer 0: is not relayed, but goes via place 1: expected none"));
+  EXPECT_THAT(spoiled_registered([](Transfer& transfer) { transfer.stage = kMaxStage + 1; }),
+              ElementsAre("transfer 0: stage 65536: expected 0 to 65535"));
+  EXPECT_THAT(spoiled_registered([](Transfer& transfer) { transfer.stage_list = 0; }),
+              ElementsAre("transfer 0: stage list 0: expected -1 to -1"));
+  EXPECT_THAT(spoiled_registered([](Transfer& transfer) { transfer.send_nic = NicId::none(); }),
+              ElementsAre("transfer 0: send NIC -1: expected 0 to 15"));
+}
+
+TEST(Verifier, FindsANicTwiceInAStageOfRegisteredTransfers) {
+  const Topology topology = cluster(3, 2);
+  const Pattern pattern = make_pattern({.name = "alltoall", .size = 6_MiB, .in_place = true}, 6);
+  Plan plan = compile(pattern, topology, {.chunk_size = 1_MiB, .forwarding = Forwarding::kOwnNic});
+  ASSERT_THAT(find_violations(plan, &pattern, topology, kSlots), IsEmpty());
+  for (Transfer& transfer : plan.transfers) {
+    transfer.stage = 0;
+    transfer.stage_list = -1;
+  }
+  plan.stage_lists.clear();
+  EXPECT_THAT(find_violations(plan, &pattern, topology, kSlots),
+              Contains(HasSubstr("sends to NIC")));
 }
 
 TEST(Verifier, FindsAPlanThatGrowsWithItsSize) {

@@ -19,6 +19,7 @@ FabricFactory real(const std::string& name, int ranks, Living living, LinkKind l
   FabricFactory factory;
   factory.name = name;
   factory.ranks = ranks;
+  factory.moves_user_buffers = link != LinkKind::kLoopbackMap;
   const auto settings_for = [link](const FabricSettings& settings) {
     hw::JobSettings result = hw::job_settings(settings, link);
     result.options.link = link_for(result.topology, link);

@@ -28,13 +28,15 @@ class ForwardingPort : public engine::Port {
   void post_message(engine::Rank target, const engine::Message& message) override {
     port_.post_message(target, message);
   }
-  engine::QueuePairId queue_pair(engine::NicId local, engine::NicId remote, int index) override {
-    return port_.queue_pair(local, remote, index);
+  engine::QueuePairId queue_pair(engine::NicId local, engine::NicId remote, engine::Rank peer,
+                                 int index) override {
+    return port_.queue_pair(local, remote, peer, index);
   }
   [[nodiscard]] const engine::StagingPlace& staging(engine::PlaceId place) const override {
     return port_.staging(place);
   }
   void export_buffer(engine::BufferHandle buffer) override { port_.export_buffer(buffer); }
+  void register_buffer(engine::BufferHandle buffer) override { port_.register_buffer(buffer); }
   void import_buffer(engine::BufferHandle buffer) override { port_.import_buffer(buffer); }
   void open_gate(engine::Gate gate, engine::Sequence sequence) override {
     port_.open_gate(gate, sequence);

@@ -81,9 +81,10 @@ void RemotePort::post_message(Rank target, const engine::Message& message) {
   ranks_.call(rank_, [=](RankUnderTest& rank) { rank.port().post_message(target, message); });
 }
 
-QueuePairId RemotePort::queue_pair(NicId local, NicId remote, int index) {
-  return ranks_.call(
-      rank_, [=](RankUnderTest& rank) { return rank.port().queue_pair(local, remote, index); });
+QueuePairId RemotePort::queue_pair(NicId local, NicId remote, Rank peer, int index) {
+  return ranks_.call(rank_, [=](RankUnderTest& rank) {
+    return rank.port().queue_pair(local, remote, peer, index);
+  });
 }
 
 const engine::StagingPlace& RemotePort::staging(PlaceId place) const {
@@ -95,6 +96,10 @@ const engine::StagingPlace& RemotePort::staging(PlaceId place) const {
 
 void RemotePort::export_buffer(BufferHandle buffer) {
   ranks_.call(rank_, [buffer](RankUnderTest& rank) { rank.port().export_buffer(buffer); });
+}
+
+void RemotePort::register_buffer(BufferHandle buffer) {
+  ranks_.call(rank_, [buffer](RankUnderTest& rank) { rank.port().register_buffer(buffer); });
 }
 
 void RemotePort::import_buffer(BufferHandle buffer) {

@@ -26,9 +26,11 @@ class RemotePort final : public engine::Port {
   engine::Ticket post_write(engine::QueuePairId queue_pair,
                             const engine::WriteRequest& request) override;
   void post_message(engine::Rank target, const engine::Message& message) override;
-  engine::QueuePairId queue_pair(engine::NicId local, engine::NicId remote, int index) override;
+  engine::QueuePairId queue_pair(engine::NicId local, engine::NicId remote, engine::Rank peer,
+                                 int index) override;
   [[nodiscard]] const engine::StagingPlace& staging(engine::PlaceId place) const override;
   void export_buffer(engine::BufferHandle buffer) override;
+  void register_buffer(engine::BufferHandle buffer) override;
   void import_buffer(engine::BufferHandle buffer) override;
   void open_gate(engine::Gate gate, engine::Sequence sequence) override;
   void finish(engine::WorkId work, const engine::Status& status) override;

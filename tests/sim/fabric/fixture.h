@@ -69,7 +69,9 @@ class HandDriven : public testing::Test {
     return request;
   }
   engine::QueuePairId pair(int rank, int local_nic, int remote_nic, int index = 0) {
-    return port(rank).queue_pair(engine::NicId(local_nic), engine::NicId(remote_nic), index);
+    const engine::NicId remote(remote_nic);
+    const engine::Rank peer = topology_->host_of(topology_->place_of(remote));
+    return port(rank).queue_pair(engine::NicId(local_nic), remote, peer, index);
   }
 
   /// Everything of one kind that the rank can see now.
