@@ -13,11 +13,10 @@ namespace {
 
 constexpr double kMostChunksAhead = 2.0;
 
-/// Chunks that were passed on to us go before our own inside the node: they come late, ours can
-/// wait.
+/// Chunks that were passed on to us go before our own: they come late, ours can wait.
 int rank_of(const SourceFlow& flow) {
-  if (flow.transfer->route == Route::kStaged) return 0;
-  return flow.depends() ? 1 : 2;
+  if (flow.transfer->route == Route::kStaged) return flow.depends() ? 0 : 1;
+  return flow.depends() ? 2 : 3;
 }
 
 }  // namespace
@@ -67,6 +66,11 @@ std::set<CopyCandidates::Candidate>::iterator CopyCandidates::choose(
     least = its;
   }
   return best;
+}
+
+bool CopyCandidates::leaves_again() const {
+  return std::ranges::any_of(waiting_,
+                             [](const auto& entry) { return entry.second.begin()->rank == 0; });
 }
 
 void CopyCandidates::drop(const OperationState& state) {

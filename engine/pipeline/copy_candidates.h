@@ -12,9 +12,9 @@
 namespace hoccl::engine {
 
 /// Source flows that could copy their next chunk now, on one engine and of one class. Communicators
-/// share the engine evenly. Within one: what leaves the node before what stays in it (which fills
-/// the NVLink slack, paper §3.4); then the lowest stage; then in proportion to flow size (chunk k
-/// of m at (k + 1/2) / m).
+/// share the engine evenly. Within one: what leaves the node, first that which came from another,
+/// before what stays in it (which fills the NVLink slack, paper §3.4); then the lowest stage; then
+/// in proportion to flow size (chunk k of m at (k + 1/2) / m).
 class CopyCandidates {
  public:
   /// Of a flow that is not queued. `turn`: lower goes first; its position, to interleave.
@@ -30,12 +30,14 @@ class CopyCandidates {
   /// Removes all flows of an operation.
   void drop(const OperationState& state);
 
+  /// Whether a chunk waits that came from another node and goes on to a further one.
+  [[nodiscard]] bool leaves_again() const;
   [[nodiscard]] bool empty() const { return waiting_.empty(); }
   [[nodiscard]] std::size_t size() const;
 
  private:
   struct Candidate {
-    int rank = 0;  ///< between nodes, passing on, inside the node
+    int rank = 0;  ///< passing on between nodes, between nodes, passing on, inside the node
     std::int32_t stage = 0;
     double turn = 0.0;
     FlowId id;  ///< plans list a source's targets beginning with the next one, so ties spread

@@ -22,7 +22,8 @@ struct Delivery {
 /// all would pull from one place at once. So the place whose port is least used goes first; places
 /// take turns among equals, and each rank begins with another one. But a place whose GPU is busy
 /// all the time must not fall behind, or its NIC would run out of receive slots: of the places,
-/// only those with about the most chunks waiting count.
+/// only those with about the most chunks waiting count. Chunks that go on to another node go before
+/// all others, for they have the longest way before them.
 class DeliveryQueue {
  public:
   void push(const Delivery& delivery);
@@ -37,7 +38,8 @@ class DeliveryQueue {
  private:
   struct AtPlace {
     PlaceId place;
-    std::deque<Delivery> deliveries;
+    std::deque<Delivery> leaving;  ///< TargetFlow::leaves_again
+    std::deque<Delivery> staying;
   };
   std::vector<AtPlace> places_;  ///< ascending
   PlaceId last_;                 ///< whose turn was last

@@ -79,6 +79,7 @@ struct TargetFlow {
   std::int64_t chunks = 0;
   std::int64_t delivered = 0;
   std::vector<FlowId> passed_on;  ///< source flows of this rank that wait for its chunks
+  bool leaves_again = false;      ///< one of those goes to another node
   bool exposed = false;           ///< the source may be writing into our buffer
   bool done = false;
 };

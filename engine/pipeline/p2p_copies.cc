@@ -71,10 +71,16 @@ bool P2pExecutor::post_next(CopyClass copy_class) {
                                  post_waiting_chunk(copy_class, kBackground)));
 }
 
-/// Deliveries first, unless they keep our port's inward side busier than its outward side.
+/// Deliveries first, unless they keep our port's inward side busier than its outward side, or a
+/// chunk goes on to a further node.
 bool P2pExecutor::post_next_foreground(CopyClass copy_class) {
   constexpr FlowClass kForeground = FlowClass::kForeground;
   const GpuId own = port_.topology().gpu_of(port_.rank());
+  // It has the longest way before it, and waits for no slot any more.
+  if (work(copy_class, kForeground).candidates.leaves_again() &&
+      post_waiting_chunk(copy_class, kForeground)) {
+    return true;
+  }
   if (load_of(own, LinkSide::kOut) < load_of(own, LinkSide::kIn) &&
       post_waiting_chunk(copy_class, kForeground)) {
     return true;

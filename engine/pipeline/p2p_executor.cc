@@ -128,6 +128,7 @@ void P2pExecutor::link_dependents(OperationState& state) {
     HOCCL_CHECK(before != nullptr, "operation {} flow {} passes on flow {}, which never comes",
                 state.operation.id, transfer.id, transfer.after);
     before->passed_on.push_back(transfer.id);
+    if (crosses_wire(transfer)) before->leaves_again = true;
   }
 }
 
