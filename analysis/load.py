@@ -44,12 +44,18 @@ class ProgramRow:
 class CollectiveRow(ProgramRow):
     """The same with the bound of plans whose rails carry equal shares, at calibrated rates.
 
-    It is no bound of other plans, which may be above 100%.
+    It is no bound of other plans, which may be above 100%. Nothing where no such plan was asked for.
     """
 
-    balanced_bound_pct: float
+    balanced_bound_pct: float | None
     # What algbw counts; another than size_bytes where a matrix is drawn.
     message_bytes: int
+
+    def share_of_balanced_bound(self) -> float:
+        """In percent. Raises InputError where there is no such bound."""
+        if self.balanced_bound_pct is None:
+            raise InputError(f"{self.pattern} on {self.topology}: no bound of balanced rails")
+        return self.balanced_bound_pct
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,6 +138,9 @@ def _read_csv(path: Path, row_type: type[R]) -> list[R]:
             place = f"{path}:{reader.line_num}: {name}"
             if record[name] is None:
                 raise InputError(f"{place}: the line is too short")
+            if hint == float | None:
+                values[name] = _parse_cell(record[name], float, place) if record[name] else None
+                continue
             values[name] = _parse_cell(record[name], hint if hint in _NAMES else str, place)
         rows.append(row_type(**values))
     if not rows:

@@ -51,6 +51,8 @@ class Skew:
     # By concurrency.
     seeds: tuple[int, ...]
     seeds_of_others: int
+    # Copies ahead of each engine, by concurrency.
+    quanta: tuple[int, ...]
     # By concurrency.
     median_at_least: tuple[float, ...]
     worst_at_least: tuple[float, ...]
@@ -139,17 +141,20 @@ def _read_skew(table: Table, concurrencies: int) -> Skew:
         judged=table.take_list("judged", str),
         seeds=table.take_list("seeds", int),
         seeds_of_others=table.take("seeds_of_others", int),
+        quanta=table.take_list("quanta", int),
         median_at_least=table.take_list("median_at_least", float),
         worst_at_least=table.take_list("worst_at_least", float),
         plans=tuple(_read_variant(entry) for entry in table.take_tables("plan")),
     )
-    for key in ("seeds", "median_at_least", "worst_at_least"):
+    for key in ("seeds", "quanta", "median_at_least", "worst_at_least"):
         if len(getattr(skew, key)) != concurrencies:
             raise table.fail(key, f"{concurrencies} numbers, one per concurrency")
     if not set(skew.judged) <= set(skew.kinds):
         raise table.fail("judged", "some of the kinds")
     if min(*skew.seeds, skew.seeds_of_others) < 1:
         raise table.fail("seeds", "1 or more")
+    if min(skew.quanta) < 1:
+        raise table.fail("quanta", "1 or more")
     table.done()
     return skew
 

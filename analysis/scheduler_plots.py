@@ -38,7 +38,7 @@ def draw_skew(config: SchedulerConfig, results: Sequence[Result], calibration: s
             medians, low = [], []
             for kind in skew.kinds:
                 values = [
-                    result.row.balanced_bound_pct
+                    result.row.share_of_balanced_bound()
                     for result in select(
                         results,
                         part="skew",

@@ -78,7 +78,10 @@ def _skew_runs(config: SchedulerConfig) -> Iterator[Run]:
     skew = config.skew
     for index, plan in enumerate(skew.plans):
         seeds = skew.seeds if index == 0 else (skew.seeds_of_others,)
-        for concurrency, count in zip(config.concurrencies, seeds, strict=False):
+        for concurrency, count, quantum in zip(
+            config.concurrencies, seeds, skew.quanta, strict=False
+        ):
+            ahead = ("--streams", str(quantum), "--quantum", str(quantum))
             for topology, kind, seed in itertools.product(
                 skew.topologies, skew.kinds, range(1, 1 + count)
             ):
@@ -91,7 +94,7 @@ def _skew_runs(config: SchedulerConfig) -> Iterator[Run]:
                     topology=topology,
                     concurrency=concurrency,
                     size_bytes=config.size_bytes,
-                    options=_matrix(kind) + plan.options,
+                    options=_matrix(kind) + plan.options + ahead,
                 )
 
 

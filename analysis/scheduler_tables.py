@@ -120,7 +120,7 @@ def spread(values: Iterable[float]) -> Spread:
 
 def skew_spread(results: Iterable[Result], **options: object) -> Spread:
     return spread(
-        result.row.balanced_bound_pct for result in select(results, part="skew", **options)
+        result.row.share_of_balanced_bound() for result in select(results, part="skew", **options)
     )
 
 
@@ -136,8 +136,8 @@ def skew_verdicts(config: SchedulerConfig, results: Sequence[Result]) -> DataTab
             )
             if result.run.kind in skew.judged
         ]
-        found = spread(result.row.balanced_bound_pct for result in own)
-        worst = min(own, key=lambda result: result.row.balanced_bound_pct).run
+        found = spread(result.row.share_of_balanced_bound() for result in own)
+        worst = min(own, key=lambda result: result.row.share_of_balanced_bound()).run
         median_at_least, worst_at_least = skew.median_at_least[index], skew.worst_at_least[index]
         rows.append(
             (
@@ -197,7 +197,7 @@ def small_table(config: SchedulerConfig, results: Sequence[Result]) -> DataTable
         for kind in (*config.skew.kinds, "all judged"):
             kinds = config.skew.judged if kind == "all judged" else (kind,)
             ratios = [
-                100.0 / result.row.balanced_bound_pct
+                100.0 / result.row.share_of_balanced_bound()
                 for result in select(results, part="small", plan=plan)
                 if result.run.kind in kinds
             ]

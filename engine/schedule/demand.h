@@ -38,9 +38,11 @@ inline Transfer transfer_of(const PairFlow& flow) {
 /// or of the same. Whoever asks sees the same numbers, however much of the detail there is.
 class Demand {
  public:
-  explicit Demand(int nodes)
+  Demand(int nodes, int ranks)
       : bytes_(PortMatrix::Zero(nodes, nodes)),
-        flow_counts_(static_cast<std::size_t>(nodes) * static_cast<std::size_t>(nodes), 0) {}
+        flow_counts_(static_cast<std::size_t>(nodes) * static_cast<std::size_t>(nodes), 0),
+        sent_(static_cast<std::size_t>(ranks), 0),
+        received_(static_cast<std::size_t>(ranks), 0) {}
   virtual ~Demand() = default;
   Demand(const Demand&) = delete;
   Demand& operator=(const Demand&) = delete;
@@ -51,6 +53,9 @@ class Demand {
   [[nodiscard]] std::int32_t flow_count(NodeId source, NodeId target) const {
     return flow_counts_[tile(source, target)];
   }
+  /// Bytes of a rank's flows, to itself too.
+  [[nodiscard]] Bytes sent_by(Rank rank) const { return Bytes(sent_[rank.index()]); }
+  [[nodiscard]] Bytes received_by(Rank rank) const { return Bytes(received_[rank.index()]); }
   /// The flows of a tile by source, target and source offset, none of them empty. Valid until the
   /// next call. A demand that was made for one node has only the tiles from and to it.
   [[nodiscard]] virtual std::span<const PairFlow> flows_of(NodeId source, NodeId target) = 0;
@@ -62,6 +67,8 @@ class Demand {
 
   PortMatrix bytes_;
   std::vector<std::int32_t> flow_counts_;  // by tile
+  std::vector<std::int64_t> sent_;         // by rank
+  std::vector<std::int64_t> received_;     // by rank
 };
 
 }  // namespace hoccl::engine

@@ -9,7 +9,9 @@
 namespace hoccl::engine {
 
 FlowDemand::FlowDemand(const RailMap& rails, std::optional<NodeId> node)
-    : Demand(rails.topology().node_count()), rails_(rails), node_(node) {}
+    : Demand(rails.topology().node_count(), rails.topology().rank_count()),
+      rails_(rails),
+      node_(node) {}
 
 void FlowDemand::add(const PairFlow& flow) {
   HOCCL_CHECK(begins_.empty(), "a flow after the first question, from rank {}", flow.source);
@@ -17,6 +19,8 @@ void FlowDemand::add(const PairFlow& flow) {
   const NodeId target = rails_.node_of(flow.target);
   bytes_(source.value(), target.value()) += flow.size.count();
   ++flow_counts_[tile(source, target)];
+  sent_[flow.source.index()] += flow.size.count();
+  received_[flow.target.index()] += flow.size.count();
   if (!node_ || source == *node_ || target == *node_) flows_.push_back(flow);
 }
 

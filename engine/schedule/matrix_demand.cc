@@ -8,7 +8,7 @@ namespace hoccl::engine {
 
 MatrixDemand::MatrixDemand(const TrafficMatrix& matrix, bool in_place, const Topology& topology,
                            NodeId node)
-    : Demand(topology.node_count()),
+    : Demand(topology.node_count(), topology.rank_count()),
       matrix_(matrix),
       in_place_(in_place),
       topology_(topology),
@@ -28,29 +28,28 @@ void MatrixDemand::aggregate() {
   const auto own = topology_.ranks_of(node_);
   sent_from_own_.resize(own.size() * ranks);
   received_from_own_.resize(own.size() * ranks);
-  Sums received(ranks, 0);
   std::size_t place = 0;
   for (Eigen::Index row = 0; row < matrix_.rows(); ++row) {
     if (place < own.size() && own[place] == Rank(row)) {
-      std::ranges::copy(received,
+      std::ranges::copy(received_,
                         received_from_own_.begin() + static_cast<std::ptrdiff_t>(place * ranks));
       ++place;
     }
-    add_row(row, received);
+    add_row(row);
   }
   // Any entry out of range shows here: a negative one as an enormous unsigned.
   if (static_cast<std::uint64_t>(largest_entry_) >
       static_cast<std::uint64_t>(kMaxMessageSize.count())) {
     hoccl::engine::largest_buffer(matrix_);
   }
-  for (const std::int64_t size : received) {
+  for (const std::int64_t size : received_) {
     largest_buffer_ = std::max(largest_buffer_, Bytes(size));
   }
   if (largest_buffer_ > kMaxMessageSize) hoccl::engine::largest_buffer(matrix_);
   if (in_place_) take_out_diagonal();
 }
 
-void MatrixDemand::add_row(Eigen::Index row, Sums& received) {
+void MatrixDemand::add_row(Eigen::Index row) {
   const std::int64_t* entries = matrix_.data() + row * matrix_.cols();
   const std::size_t source = topology_.node_of(Rank(row)).index();
   std::int64_t* tiles = bytes_.data() + static_cast<Eigen::Index>(source) * bytes_.cols();
@@ -59,8 +58,8 @@ void MatrixDemand::add_row(Eigen::Index row, Sums& received) {
   // As unsigned, so that the largest also tells of negative ones.
   auto largest = static_cast<std::uint64_t>(largest_entry_);
   // Sums of their own per kind, so that the compiler makes vector code of each.
-  for (std::size_t target = 0; target < received.size(); ++target) {
-    received[target] += entries[target];
+  for (std::size_t target = 0; target < received_.size(); ++target) {
+    received_[target] += entries[target];
   }
   for (const Run& run : runs_) {
     std::int64_t sum = 0;
@@ -78,6 +77,7 @@ void MatrixDemand::add_row(Eigen::Index row, Sums& received) {
   }
   largest_entry_ = static_cast<std::int64_t>(largest);
   largest_buffer_ = std::max(largest_buffer_, Bytes(sent));
+  sent_[static_cast<std::size_t>(row)] = sent;
 }
 
 void MatrixDemand::take_out_diagonal() {
@@ -85,6 +85,8 @@ void MatrixDemand::take_out_diagonal() {
     if (matrix_(rank, rank) == 0) continue;
     const NodeId node = topology_.node_of(Rank(rank));
     bytes_(node.value(), node.value()) -= matrix_(rank, rank);
+    sent_[static_cast<std::size_t>(rank)] -= matrix_(rank, rank);
+    received_[static_cast<std::size_t>(rank)] -= matrix_(rank, rank);
     --flow_counts_[tile(node, node)];
   }
 }

@@ -34,7 +34,7 @@ class MatrixDemand : public Demand {
   };
 
   void aggregate();
-  void add_row(Eigen::Index row, Sums& received);
+  void add_row(Eigen::Index row);
   void take_out_diagonal();
   void find_offsets();
   [[nodiscard]] bool moved(Eigen::Index source, Eigen::Index target) const {

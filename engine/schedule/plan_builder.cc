@@ -10,6 +10,7 @@
 #include "engine/base/check.h"
 #include "engine/base/config_error.h"
 #include "engine/schedule/multicast_trees.h"
+#include "engine/schedule/rail_limits.h"
 #include "engine/schedule/ring_chain.h"
 #include "engine/schedule/stages.h"
 #include "engine/schedule/tile_forwarding.h"
@@ -35,6 +36,13 @@ void require_ids(std::int64_t count) {
   if (count <= std::numeric_limits<FlowId::value_type>::max()) return;
   throw ConfigError(fmt::format("pattern needs ids for {} transfers: expected at most {}", count,
                                 std::numeric_limits<FlowId::value_type>::max()));
+}
+
+/// Stages take rails for equally loaded; without them, a rail may carry less.
+RailLimits limits_of(const Demand& demand, const RailMap& rails, const CompileOptions& options) {
+  const bool relays = rails.topology().staging() == StagingKind::kPeer;
+  if (options.order != Order::kLocal || !rails.nodes_are_ports() || !relays) return {};
+  return {demand, rails};
 }
 
 void append_tiles(Plan& plan, Demand& demand, TileForwarding& forwarding,
@@ -84,7 +92,7 @@ void build_balanced(Plan& plan, Demand& demand, std::vector<Multicast> multicast
   const bool as_rings = options.algorithm == Algorithm::kRing;
   const RingChain rings(rails, options, as_rings ? multicasts : std::vector<Multicast>());
   MulticastTrees trees(rails, options, as_rings ? std::vector<Multicast>() : std::move(multicasts));
-  TileForwarding forwarding(rails, options);
+  TileForwarding forwarding(rails, options, limits_of(demand, rails, options));
   const std::vector<std::int64_t> ids = first_ids(demand, forwarding);
   require_ids(ids.back() + trees.id_count());
 

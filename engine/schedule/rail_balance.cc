@@ -27,7 +27,8 @@ void RailBalance::fill(std::span<const RailDemand> demands, std::span<const Rail
   amounts_.assign(demands.size() * rails.size(), 0);
   words_ = (demands.size() + kWordBits - 1) / kWordBits;
   holders_.assign(words_ * rails.size(), 0);
-  loads_.assign(rails.size(), 0);
+  loads_.clear();
+  for (const RailEnds& rail : rails) loads_.push_back(rail.already_carried);
   used_.assign(demands.size(), 0);
   level_ = lowest_level();
   for (std::size_t i = 0; i < demands.size(); ++i) place(i);
@@ -108,6 +109,7 @@ std::int64_t RailBalance::lowest_level() {
     share(size, std::min(count, static_cast<std::int64_t>(most_)));
     total += size;
   }
+  for (const RailEnds& rail : rails_) total += rail.already_carried;
   share(total, rails);
   for (const std::int64_t size : shunning_) {
     if (size > 0 && rails > 1) share(size, rails - 1);

@@ -13,6 +13,7 @@ namespace hoccl::engine {
 struct RailEnds {
   int send_gpu = -1;
   int receive_gpu = -1;
+  std::int64_t already_carried = 0;  ///< bytes that count as its load from the start
 };
 inline constexpr int kNoGpu = -1;
 
@@ -47,6 +48,7 @@ class RailBalance {
 
   /// Where that demand went, by offset; in the same place until the next call.
   std::span<const Piece> pieces_of(std::size_t demand);
+  /// With what it had carried already.
   [[nodiscard]] Bytes load_of(int rail) const {
     return Bytes(loads_[static_cast<std::size_t>(rail)]);
   }

@@ -35,10 +35,11 @@ int RailSpread::usable_pairs(NodeId source, NodeId target, const RailDemand& dem
 }
 
 std::span<const RailSpread::Piece> RailSpread::spread(NodeId source, NodeId target,
-                                                      std::span<const RailDemand> demands) {
+                                                      std::span<const RailDemand> demands,
+                                                      std::span<const std::int64_t> already) {
   pieces_.clear();
   if (rails_.nodes_are_ports()) {
-    spread_pairing(source, target, 0, demands);
+    spread_pairing(source, target, 0, demands, already);
     return pieces_;
   }
   choose_pairings(source, target, demands);
@@ -52,7 +53,7 @@ std::span<const RailSpread::Piece> RailSpread::spread(NodeId source, NodeId targ
     }
     if (chosen_.empty()) continue;
     const std::size_t begin = pieces_.size();
-    spread_pairing(source, target, pairing, demands_);
+    spread_pairing(source, target, pairing, demands_, {});
     for (std::size_t i = begin; i < pieces_.size(); ++i) {
       pieces_[i].demand = chosen_[pieces_[i].demand];
     }
@@ -70,12 +71,14 @@ void RailSpread::choose_pairings(NodeId source, NodeId target,
 }
 
 void RailSpread::spread_pairing(NodeId source, NodeId target, int pairing,
-                                std::span<const RailDemand> demands) {
+                                std::span<const RailDemand> demands,
+                                std::span<const std::int64_t> already) {
   pairs_.clear();
   ends_.clear();
   for (int i = 0; i < rails_.pair_count(source, target); ++i) {
     pairs_.push_back(rails_.pair(source, target, pairing, i));
     ends_.push_back(rails_.ends_of(pairs_.back()));
+    if (!already.empty()) ends_.back().already_carried = already[static_cast<std::size_t>(i)];
   }
   balance_.fill(demands, ends_, chunk_, most_);
   for (std::size_t i = 0; i < demands.size(); ++i) {

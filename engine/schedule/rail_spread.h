@@ -33,13 +33,15 @@ class RailSpread {
   /// How many of its pairs may.
   [[nodiscard]] int usable_pairs(NodeId source, NodeId target, const RailDemand& demand) const;
 
-  /// By pairing, demand and offset; valid until the next call. Every demand has a pair.
-  std::span<const Piece> spread(NodeId source, NodeId target, std::span<const RailDemand> demands);
+  /// By pairing, demand and offset; valid until the next call. Every demand has a pair. What counts
+  /// as carried `already`, if anything, is by pair of pairing 0.
+  std::span<const Piece> spread(NodeId source, NodeId target, std::span<const RailDemand> demands,
+                                std::span<const std::int64_t> already = {});
 
  private:
   void choose_pairings(NodeId source, NodeId target, std::span<const RailDemand> demands);
   void spread_pairing(NodeId source, NodeId target, int pairing,
-                      std::span<const RailDemand> demands);
+                      std::span<const RailDemand> demands, std::span<const std::int64_t> already);
 
   const RailMap& rails_;
   Bytes chunk_;

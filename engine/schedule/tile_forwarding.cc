@@ -55,7 +55,8 @@ void TileForwarding::append(NodeId source, NodeId target, std::span<const PairFl
   if (source == target) return append_local(flows, first, transfers);
   gather(source, target, flows);
   FlowId::value_type id = first.value();
-  for (const RailSpread::Piece& piece : spread_.spread(source, target, demands_)) {
+  for (const RailSpread::Piece& piece :
+       spread_.spread(source, target, demands_, limits_.already_carried(source, target))) {
     Transfer& transfer = transfers.emplace_back(transfer_of(flows[piece.demand]));
     transfer.id = FlowId(id++);
     transfer.route = Route::kStaged;

@@ -157,6 +157,13 @@ class Collectives(ProgramTest):
             self.assertLess(int(in_place["nvlink_bytes"]), int(out["nvlink_bytes"]))
             self.assertEqual(in_place["nic_bytes"], out["nic_bytes"])
 
+    def test_own_nics_need_no_nvlink_between_nodes(self) -> None:
+        row = self.row(*SIM, "--pattern", "alltoall", "--in-place", "--forwarding", "own-nic")
+        self.assertEqual((row["forwarding"], row["balanced_bound_pct"]), ("own-nic", ""))
+        # Of eight ranks three are on the same node and four on the other, an eighth for each.
+        self.assertEqual(int(row["nvlink_bytes"]), 8 * 3 * (8 << 20) // 8)
+        self.assertEqual(int(row["nic_bytes"]), 8 * 4 * (8 << 20) // 8)
+
     def test_allgather_crosses_the_network_once_per_node_unless_told_otherwise(self) -> None:
         options = (*SIM, "--pattern", "allgather", "--in-place")
         size = 8 << 20
@@ -207,6 +214,11 @@ class Collectives(ProgramTest):
             with self.subTest(pattern=pattern):
                 self.succeed(*EIGHT, "--pattern", pattern)
         self.succeed(*EIGHT, "--to", "5")
+
+    def test_eight_processes_check_every_byte_between_registered_buffers(self) -> None:
+        for pattern in (*COLLECTIVES, "sendrecv-ring"):
+            with self.subTest(pattern=pattern):
+                self.succeed(*EIGHT, "--pattern", pattern, "--forwarding", "own-nic")
 
     def test_eight_processes_check_every_byte_of_other_choices(self) -> None:
         for options in ("allgather --in-place --algorithm ring --nics 2",

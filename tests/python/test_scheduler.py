@@ -92,8 +92,8 @@ def test_a_command_says_all_that_decides_the_result(config: SchedulerConfig) -> 
     command = " ".join(run.command(Path("hoccl"), config))
     assert command == (
         "hoccl sim --topology h800-2x8 --pattern alltoallv --matrix uniform --in-place"
-        " --forwarding symmetric --order bvn --slots 64 --nic-depth 8 -b 1GiB -e 1GiB --seed 1"
-        " --calibration sim/calibration/h800.toml --set copy_engine.concurrency=4 --jobs 1"
+        " --forwarding symmetric --order bvn --slots 64 --nic-depth 8 --streams 5 --quantum 5"
+        " -b 1GiB -e 1GiB --seed 1 --calibration sim/calibration/h800.toml --set copy_engine.concurrency=4 --jobs 1"
     )
 
 
@@ -179,6 +179,8 @@ def test_a_run_that_is_not_there_is_an_error(config: SchedulerConfig) -> None:
         ('column = "busbw_gb_per_s"', 'column = "speed"', r"target\[0\]\.column: expected"),
         ("at_least = 166.0", 'at_least = "much"', r"target\[0\]\.at_least: expected a number"),
         ("seeds = [20, 3]", "seeds = [20]", r"skew\.seeds: expected 2 numbers"),
+        ("quanta = [5, 2]", "quanta = [5]", r"skew\.quanta: expected 2 numbers"),
+        ("quanta = [5, 2]", "quanta = [5, 0]", r"skew\.quanta: expected 1 or more"),
         ("seeds_of_others = 2", "seeds_of_others = 0", r"skew\.seeds: expected 1 or more"),
         ('judged = ["uniform"', 'judged = ["hot"', r"skew\.judged: expected some of the kinds"),
         ('section = ""\noptions = ""', 'section = ""\noptions = "-x"', "without: expected nothing"),
@@ -230,7 +232,13 @@ def test_algbw_counts_the_largest_buffer(tmp_path: Path, config: SchedulerConfig
     path.write_text(header + line.format(topology=run.topology, algbw=2.0), encoding="utf-8")
     (row,) = load_collective_rows(path)
     # A plan that loads its rails otherwise may beat the bound of balanced rails.
-    assert row.balanced_bound_pct == 120.0
+    assert row.share_of_balanced_bound() == 120.0
+    without = line.replace(",120\n", ",\n").format(topology=run.topology, algbw=2.0)
+    path.write_text(header + without, encoding="utf-8")
+    (row,) = load_collective_rows(path)
+    assert row.balanced_bound_pct is None
+    with pytest.raises(InputError, match="no bound of balanced rails"):
+        row.share_of_balanced_bound()
     path.write_text(header + line.format(topology=run.topology, algbw=1.0), encoding="utf-8")
     with pytest.raises(InputError, match="algbw"):
         load_collective_rows(path)
