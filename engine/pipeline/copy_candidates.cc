@@ -11,8 +11,9 @@
 namespace hoccl::engine {
 namespace {
 
-/// A busy GPU must not wait for a sink that is busy, too, while others have room. (AllToAllv, sparse,
-/// 2x8, simulated: worst of 20 seeds 84 % of the bound of balanced rails with 2, 87 with 32.)
+/// A busy GPU must not wait for a sink that is busy, too, while others have room. (AllToAllv,
+/// sparse, 2x8, simulated: worst of 20 seeds 84 % of the bound of balanced rails with 2, 87
+/// with 32.)
 constexpr double kMostChunksAhead = 32.0;
 
 /// Chunks that were passed on to us go before our own: they come late, ours can wait.

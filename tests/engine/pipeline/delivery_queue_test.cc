@@ -10,9 +10,10 @@ namespace {
 
 class DeliveryQueueTest : public testing::Test {
  protected:
-  void land(int place, std::uint32_t chunk) {
+  void land(int place, std::uint32_t chunk) { land(flow_, place, chunk); }
+  void land(TargetFlow& flow, int place, std::uint32_t chunk) {
     Delivery delivery;
-    delivery.flow = &flow_;
+    delivery.flow = &flow;
     delivery.descriptor.place = static_cast<std::uint16_t>(place);
     delivery.descriptor.chunk = chunk;
     queue_.push(delivery);
@@ -42,6 +43,24 @@ TEST_F(DeliveryQueueTest, PlacesTakeTurnsFromTheRanksOwn) {
   std::vector<int> order;
   while (!queue_.empty()) order.push_back(take(2));
   EXPECT_EQ(order, (std::vector<int>{2, 3, 0, 1, 2, 3, 0, 1}));
+}
+
+TEST_F(DeliveryQueueTest, WhatGoesOnToAnotherNodeGoesFirst) {
+  TargetFlow leaves = flow_;
+  leaves.leaves_again = true;
+  for (const int place : {0, 1}) {
+    land(place, 0);
+    land(place, 1);
+  }
+  land(leaves, 2, 0);
+  land(leaves, 1, 2);
+  EXPECT_EQ(take(), 1);
+  EXPECT_EQ(take(), 2);
+  EXPECT_EQ(take(), 0);
+  EXPECT_EQ(queue_.size(), 3U);
+  land(leaves, 0, 2);
+  EXPECT_EQ(queue_.drop(state_).size(), 4U);
+  EXPECT_TRUE(queue_.empty());
 }
 
 TEST_F(DeliveryQueueTest, TheLeastUsedPlaceGoesFirst) {
