@@ -11,10 +11,10 @@
 namespace hoccl::engine {
 namespace {
 
-/// A busy GPU must not wait for a sink that is busy, too, while others have room. (AllToAllv,
-/// sparse, 2x8, simulated: worst of 20 seeds 84 % of the bound of balanced rails with 2, 87
-/// with 32.)
-constexpr double kMostChunksAhead = 32.0;
+/// How far a flow may get ahead of its share, in chunks or as a part of the flow, whichever is
+/// more: a busy GPU must not wait for a sink that is busy, too, while others have room.
+constexpr double kChunksAhead = 2.0;
+constexpr double kPartAhead = 1.0 / 12.0;
 
 /// Chunks that were passed on to us go before our own: they come late, ours can wait.
 int rank_of(const SourceFlow& flow) {
@@ -61,8 +61,9 @@ std::set<CopyCandidates::Candidate>::iterator CopyCandidates::choose(
   int least = load(*first->flow);
   for (auto other = std::next(first); other != candidates.end(); ++other) {
     if (other->rank != first->rank || other->stage != first->stage) break;
-    const double ahead = other->turn - first->turn;
-    if (ahead * static_cast<double>(other->flow->chunks) > kMostChunksAhead) break;
+    const double most =
+        std::max(kPartAhead, kChunksAhead / static_cast<double>(other->flow->chunks));
+    if (other->turn - first->turn > most) break;
     const int its = load(*other->flow);
     if (its >= least) continue;
     best = other;

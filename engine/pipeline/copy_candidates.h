@@ -24,7 +24,7 @@ class CopyCandidates {
   /// Whether a flow's next chunk may go now.
   using May = std::function<bool(const SourceFlow&)>;
   /// Takes the flow whose turn it is out of the queue, if it may go: of those of one stage that
-  /// would not get more than a few chunks ahead of their share, the one whose target port is least
+  /// would not get far ahead of their share, the one whose target port is least
   /// used.
   SourceFlow* take(const Load& load, const May& may);
   /// Removes all flows of an operation.

@@ -11,7 +11,7 @@ namespace {
 
 /// Share of V that a GPU reaches while its one copy engine serves both directions. With all of V, a
 /// plan asks more of the busiest GPUs than they can do in the time (worst of 20 sparse matrices on
-/// 2x8, simulated: 86 % of the bound of balanced rails, 88 with 0.9).
+/// 2x8, simulated: 86 % of the bound of balanced rails, 89 with 0.9).
 constexpr double kReachable = 0.9;
 /// Halvings of the interval that holds the time: below a chunk's after so many.
 constexpr int kSteps = 48;

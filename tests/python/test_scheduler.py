@@ -92,7 +92,7 @@ def test_a_command_says_all_that_decides_the_result(config: SchedulerConfig) -> 
     command = " ".join(run.command(Path("hoccl"), config))
     assert command == (
         "hoccl sim --topology h800-2x8 --pattern alltoallv --matrix uniform --in-place"
-        " --forwarding symmetric --order bvn --slots 64 --nic-depth 8 --streams 5 --quantum 5"
+        " --forwarding symmetric --order bvn --slots 64 --nic-depth 6 --streams 5 --quantum 5"
         " -b 1GiB -e 1GiB --seed 1 --calibration sim/calibration/h800.toml --set copy_engine.concurrency=4 --jobs 1"
     )
 

@@ -423,8 +423,6 @@ TEST(MessageCheck, ArrivalInAUserBuffer) {
             "arrival: send NIC = 2: expected one next to the GPU of rank 0");
   EXPECT_EQ(spoiled([](Arrived& a) { a.local_nic = NicId(6); }),
             "arrival: receive NIC = 6: expected one next to the GPU of rank 4");
-  EXPECT_THAT(spoiled([](Arrived& a) { a.local_nic = NicId(2); }),
-              StartsWith("arrival: receive NIC = 2: expected one on another node"));
 }
 
 TEST(MessageCheck, SurvivesGarbageAndTellsItInOneLine) {

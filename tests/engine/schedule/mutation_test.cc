@@ -249,6 +249,19 @@ void add_path_mutations(Mutations& add) {
         return true;
       },
       {"is on node", "expected one next to GPU"});
+  add("branch to a node that is served already",
+      [](Compiled& c, std::size_t i, Random&) {
+        Transfer& t = c.plan.transfers[i];
+        if (t.route != Route::kStaged || t.branches.size() == kMaxBranches) return false;
+        t.branches.push_back(
+            {.receive_nic = t.receive_nic, .target = t.target, .stage = kMaxStage});
+        return true;
+      },
+      {"where it goes already"});
+}
+
+/// Legs between user buffers that no NIC can carry.
+void add_registered_mutations(Mutations& add) {
   add("NIC of another GPU",
       [](Compiled& c, std::size_t i, Random& random) {
         Transfer& t = c.plan.transfers[i];
@@ -281,15 +294,6 @@ void add_path_mutations(Mutations& add) {
         return true;
       },
       {"registered inside node"});
-  add("branch to a node that is served already",
-      [](Compiled& c, std::size_t i, Random&) {
-        Transfer& t = c.plan.transfers[i];
-        if (t.route != Route::kStaged || t.branches.size() == kMaxBranches) return false;
-        t.branches.push_back(
-            {.receive_nic = t.receive_nic, .target = t.target, .stage = kMaxStage});
-        return true;
-      },
-      {"where it goes already"});
 }
 
 /// Chains, ids and lists that do not hold together.
@@ -335,6 +339,7 @@ Mutations mutations() {
   add_byte_mutations(all);
   add_route_mutations(all);
   add_path_mutations(all);
+  add_registered_mutations(all);
   add_structure_mutations(all);
   return all;
 }
