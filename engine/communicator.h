@@ -63,7 +63,7 @@ class Communicator : public CollectiveSystem {
                                    StreamId stream);
   /// `row`: bytes from this rank to every rank; blocks lie in the order of the peers. How much
   /// comes is known when the operation begins, which fails with Cause::kSizeMismatch where it does
-  /// not fit. Of skewed rows the order that suits them is default_order("alltoallv").
+  /// not fit. Of skewed rows the order that suits them is that of default_order().
   std::shared_ptr<Work> all_to_all_v(std::vector<std::int64_t> row, bool in_place, Region send,
                                      Region receive, StreamId stream);
   /// `matrix`: bytes from every rank (row) to every rank, where all know it: no counts are sent.

@@ -53,6 +53,14 @@ void RegisteredSender::drop(const OperationState& state) {
   }
 }
 
+/// The NIC's depth keeps stages apart. Without them nobody paces who sends to a target, and a busy
+/// one must not hold up the others: then each may have a write in flight, for writes need no slots.
+bool RegisteredSender::has_room(const Link& link, const SourceFlow& flow) const {
+  if (link.nic->in_flight < options_.nic_depth) return true;
+  return link.in_flight == 0 && flow.operation->operation.plan->order == Order::kLocal &&
+         flow.transfer->flow_class == FlowClass::kForeground;
+}
+
 std::optional<RegisteredSender::Choice> RegisteredSender::choose(const Nic& nic) const {
   const bool background_is_due = nic.patience.ended(port_.now(), options_.background_patience);
   std::optional<Choice> best;
@@ -65,6 +73,7 @@ std::optional<RegisteredSender::Choice> RegisteredSender::choose(const Nic& nic)
         link->queue_pairs, {}, [](const QueuePair* pair) { return pair->in_flight.size(); });
     if (static_cast<int>(least->in_flight.size()) >= options_.queue_depth) continue;
     for (const auto& [sharer, entries] : link->waiting) {
+      if (!has_room(*link, *entries.begin()->flow)) continue;
       const bool is_background = sharer.first == FlowClass::kBackground;
       const Waiting& first = *entries.begin();
       const std::tuple key{is_background != background_is_due, nic.share.served(sharer.second),
@@ -79,7 +88,6 @@ std::optional<RegisteredSender::Choice> RegisteredSender::choose(const Nic& nic)
 
 /// Returns the flow whose chunk was posted, null when none may go.
 SourceFlow* RegisteredSender::post_one(Nic& nic) {
-  if (nic.in_flight >= options_.nic_depth) return nullptr;
   const std::optional<Choice> choice = choose(nic);
   if (!choice) return nullptr;
   nic.next_link = (choice->index + 1) % nic.links.size();

@@ -35,7 +35,7 @@ class RegisteredSender {
   void offer(SourceFlow& flow);
   /// Forgets what the operation's flows have offered.
   void drop(const OperationState& state);
-  /// Posts writes as far as the NICs' depths allow. Tells `posted` of each flow, which may be
+  /// Posts writes as far as the NICs have room. Tells `posted` of each flow, which may be
   /// offered again then.
   template <class Posted>
   void act(Posted posted) {
@@ -107,6 +107,7 @@ class RegisteredSender {
   };
 
   Link& link_of(const SourceFlow& flow);
+  [[nodiscard]] bool has_room(const Link& link, const SourceFlow& flow) const;
   [[nodiscard]] std::optional<Choice> choose(const Nic& nic) const;
   SourceFlow* post_one(Nic& nic);
   void post(QueuePair& queue_pair, SourceFlow& flow);

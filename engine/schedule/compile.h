@@ -42,8 +42,8 @@ struct CompileOptions {
 
 /// What suits a known pattern, or flows of the user's own. Skewed traffic finishes sooner when
 /// every source interleaves its own: a stage is fed by few GPUs then, and whoever waits for one
-/// idles.
-Order default_order(std::string_view pattern);
+/// idles. So does what own NICs carry, because no receive slots keep their stages in step.
+Order default_order(std::string_view pattern, Forwarding forwarding);
 std::string_view to_string(Order order);
 std::string_view to_string(Algorithm algorithm);
 /// Each throws ConfigError, listing the known names.

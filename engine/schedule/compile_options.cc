@@ -33,8 +33,9 @@ std::string_view to_string(Algorithm algorithm) {
   HOCCL_CHECK(false, "algorithm {}", static_cast<int>(algorithm));
 }
 
-Order default_order(std::string_view pattern) {
-  return pattern == kAllToAllVName ? Order::kLocal : Order::kCritical;
+Order default_order(std::string_view pattern, Forwarding forwarding) {
+  const bool local = pattern == kAllToAllVName || forwarding == Forwarding::kOwnNic;
+  return local ? Order::kLocal : Order::kCritical;
 }
 
 Order parse_order(std::string_view name) {

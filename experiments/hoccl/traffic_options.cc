@@ -99,9 +99,17 @@ std::string pattern_name(const PatternOptions& options) {
   return is_matrix ? std::string(engine::kAllToAllVName) : options.pattern;
 }
 
+/// The paper's own operations go the paper's way, unless told otherwise.
+engine::Forwarding forwarding_of(const PatternOptions& options) {
+  if (!options.forwarding.empty()) return engine::parse_forwarding(options.forwarding);
+  return engine::is_send_recv(options.pattern) ? engine::Forwarding::kSymmetric
+                                               : engine::Forwarding::kBalanced;
+}
+
 engine::Order order_of(const PatternOptions& options) {
-  return options.order.empty() ? engine::default_order(pattern_name(options))
-                               : engine::parse_order(options.order);
+  return options.order.empty()
+             ? engine::default_order(pattern_name(options), forwarding_of(options))
+             : engine::parse_order(options.order);
 }
 
 bool is_decomposed(const PatternOptions& options) {
@@ -209,13 +217,9 @@ engine::Traffic resolve_traffic(const PatternOptions& options, const engine::Top
 }
 
 engine::CompileOptions compile_options(const PatternOptions& options) {
-  // The paper's own operations go the paper's way, unless told otherwise.
-  const std::string forwarding = !options.forwarding.empty()             ? options.forwarding
-                                 : engine::is_send_recv(options.pattern) ? "symmetric"
-                                                                         : "balanced";
   return {.chunk_size = options.chunk,
           .rails = options.rails.value_or(0),
-          .forwarding = engine::parse_forwarding(forwarding),
+          .forwarding = forwarding_of(options),
           .order = order_of(options),
           .algorithm = engine::parse_algorithm(options.algorithm),
           .nics = options.nics,

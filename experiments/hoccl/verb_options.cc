@@ -68,7 +68,7 @@ Choices add_pattern_options(CLI::App& app, PatternOptions& values) {
       options.integer("--rails", values.rails, 1, kAny,
                       "NIC pairs that carry one message; default: symmetric 1, else all"),
       options.text("--order", values.order, "of the NICs' work: critical, bvn, rotation or local")
-          ->default_str("local for alltoallv, else critical"),
+          ->default_str("local for alltoallv and with forwarding own-nic, else critical"),
       options.percent("--quantise", values.quantise,
                       "critical, bvn: fewer stages for a total at most so much longer"),
       options.size("--chunk", values.chunk, "unit of pipelining"),

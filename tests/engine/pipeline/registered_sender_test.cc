@@ -22,6 +22,7 @@ class RegisteredSenderTest : public ::testing::Test {
     int stage = 0;
     FlowClass flow_class = FlowClass::kForeground;
     std::uint16_t communicator = 0;
+    Order order = Order::kCritical;
   };
 
   /// A flow whose target is ready, of an operation of its own.
@@ -40,6 +41,7 @@ class RegisteredSenderTest : public ::testing::Test {
     transfer.stage = wanted.stage;
     auto plan = std::make_shared<Plan>();
     plan->chunk_size = kChunk;
+    plan->order = wanted.order;
     plan->transfers = {transfer};
 
     OperationState& state = operations_.emplace_back();
@@ -116,6 +118,13 @@ TEST_F(RegisteredSenderTest, KeepsToTheDepthOfTheNic) {
   EXPECT_FALSE(sender().idle());
   EXPECT_EQ(complete(4, 0, 1).size(), 1U);
   EXPECT_EQ(posted_to().size(), 1U);
+}
+
+TEST_F(RegisteredSenderTest, WithoutStagesEveryTargetMayHaveAWriteInFlight) {
+  options_.nic_depth = 2;
+  for (const int target : {4, 5, 6}) offer({.target = target, .chunks = 9, .order = Order::kLocal});
+  offer({.target = 7, .flow_class = FlowClass::kBackground, .order = Order::kLocal});
+  EXPECT_EQ(posted_to(), (std::vector{4, 5, 6})) << "but background waits";
 }
 
 TEST_F(RegisteredSenderTest, KeepsToTheDepthOfAQueuePair) {
