@@ -21,7 +21,7 @@ constexpr Seconds kTimeout = Seconds(0.5);
 
 class IdealFaultsTest : public testing::Test {
  protected:
-  void start(const IdealFaults& faults) {
+  void start(const IdealFaults& faults, Forwarding forwarding = Forwarding::kSymmetric) {
     IdealOptions options;
     options.slot_size = kChunk;
     options.slots_are_read = false;
@@ -31,6 +31,7 @@ class IdealFaultsTest : public testing::Test {
     pipeline.timeout = kTimeout;
     CompileOptions compile;
     compile.chunk_size = kChunk;
+    compile.forwarding = forwarding;
     job_ = std::make_unique<Job>(*fabric_, fabric_->topology().rank_count(), pipeline, compile);
   }
 
@@ -91,6 +92,48 @@ TEST_F(IdealFaultsTest, AFailedWriteNamesItsNicsAndChunk) {
   expect_ok(whole);
   EXPECT_TRUE(job_->quiescent());
   EXPECT_EQ(fabric_->unfinished(), "");
+}
+
+TEST_F(IdealFaultsTest, AFailedWriteBetweenUserBuffersNamesItsNicsAndChunk) {
+  IdealFaults faults;
+  faults.write_fails = [](Rank, const WriteRequest& request) {
+    return request.tag.operation.source == 0 && request.tag.chunk == 7;
+  };
+  start(faults, Forwarding::kOwnNic);
+  const Pair broken = transfer(0, 5);
+  const Pair whole = transfer(2, 6);
+  run();
+  for (const auto& work : {broken.sent, broken.received}) {
+    const Status status = ended(work);
+    EXPECT_EQ(status.cause, Cause::kLinkError);
+    EXPECT_EQ(status.rank, Rank(0));
+    EXPECT_EQ(status.peer, Rank(5));
+    EXPECT_EQ(status.link, "nic 0 -> nic 5");
+    EXPECT_EQ(status.chunk, 7);
+  }
+  expect_ok(whole);
+  EXPECT_TRUE(job_->quiescent());
+  EXPECT_EQ(fabric_->unfinished(), "");
+}
+
+TEST_F(IdealFaultsTest, ABufferThatCannotBeRegisteredFailsBothEnds) {
+  for (const int owner : {0, 5}) {
+    IdealFaults faults;
+    faults.register_fails = [owner](BufferHandle buffer) { return buffer.owner == Rank(owner); };
+    start(faults, Forwarding::kOwnNic);
+    const Pair broken = transfer(0, 5);
+    const Pair whole = transfer(2, 6);
+    run();
+    for (const auto& work : {broken.sent, broken.received}) {
+      const Status status = ended(work);
+      EXPECT_EQ(status.cause, Cause::kCopyError);
+      EXPECT_EQ(status.rank, Rank(owner));
+      EXPECT_EQ(status.peer, Rank(owner == 0 ? 5 : 0));
+      EXPECT_EQ(status.link, "buffer registration");
+    }
+    expect_ok(whole);
+    EXPECT_TRUE(job_->quiescent());
+  }
 }
 
 TEST_F(IdealFaultsTest, AFailedCopyNamesItsEngineAndChunk) {
