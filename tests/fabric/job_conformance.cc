@@ -107,28 +107,10 @@ TEST_P(ProxyConformance, SendsThroughASingleSlot) {
   scenario.finish();
 }
 
-/// The source sends A on one stream and B on another; the target, on one stream, receives B first.
 /// A must not take the only slot before its target is ready.
 TEST_P(ProxyConformance, EndsCrossedOperationsOfTwoStreamsWithASingleSlot) {
   Scenario scenario(GetParam(), with_one_slot(GetParam().between_nodes()), small_chunks());
-  ScenarioMessage a;
-  a.source = scenario.at(0, 0);
-  a.target = scenario.at(1, 0);
-  a.size = 32_KiB;
-  a.source_stream = StreamId(1);
-  ScenarioMessage b = a;
-  b.source_stream = StreamId(2);
-  b.communicator = 1;  // messages of one communicator are matched in order
-  scenario.expect_ok(scenario.send(a, scenario.filled(a.source, a.size, 1)));
-  // B comes when A has taken all it can get.
-  scenario.job().delay(b.source, b.source_stream, 10_ms);
-  scenario.expect_ok(scenario.send(b, scenario.filled(b.source, b.size, 2)));
-  const Region received_b = scenario.buffer(b.target, b.size);
-  const Region received_a = scenario.buffer(a.target, a.size);
-  scenario.expect_ok(scenario.receive(b, received_b));
-  scenario.expect_ok(scenario.receive(a, received_a));
-  scenario.expect_bytes(received_a, 1);
-  scenario.expect_bytes(received_b, 2);
+  scenario.cross(scenario.at(0, 0), scenario.at(1, 0), 32_KiB);
   scenario.finish();
 }
 

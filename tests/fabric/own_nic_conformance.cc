@@ -107,23 +107,7 @@ TEST_P(ProxyConformance, OwnNicsSendBothWaysAndWithinTheNodeAtOnce) {
 TEST_P(ProxyConformance, OwnNicsEndCrossedOperationsOfTwoStreams) {
   if (!GetParam().moves_user_buffers) GTEST_SKIP() << kMapWire;
   Scenario scenario(GetParam(), GetParam().between_nodes(), own_nics());
-  ScenarioMessage a;
-  a.source = scenario.at(0, 0);
-  a.target = scenario.at(1, 0);
-  a.size = 32_KiB;
-  a.source_stream = StreamId(1);
-  ScenarioMessage b = a;
-  b.source_stream = StreamId(2);
-  b.communicator = 1;  // messages of one communicator are matched in order
-  scenario.expect_ok(scenario.send(a, scenario.filled(a.source, a.size, 1)));
-  scenario.job().delay(b.source, b.source_stream, 10_ms);
-  scenario.expect_ok(scenario.send(b, scenario.filled(b.source, b.size, 2)));
-  const Region received_b = scenario.buffer(b.target, b.size);
-  const Region received_a = scenario.buffer(a.target, a.size);
-  scenario.expect_ok(scenario.receive(b, received_b));
-  scenario.expect_ok(scenario.receive(a, received_a));
-  scenario.expect_bytes(received_a, 1);
-  scenario.expect_bytes(received_b, 2);
+  scenario.cross(scenario.at(0, 0), scenario.at(1, 0), 32_KiB);
   scenario.finish();
 }
 

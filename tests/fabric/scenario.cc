@@ -59,6 +59,29 @@ void Scenario::transfer(Rank source, Rank target, Bytes size, int source_stream,
   transfer(message);
 }
 
+void Scenario::cross(Rank source, Rank target, Bytes size) {
+  ScenarioMessage a;
+  a.source = source;
+  a.target = target;
+  a.size = size;
+  a.source_stream = StreamId(1);
+  ScenarioMessage b = a;
+  b.source_stream = StreamId(2);
+  b.communicator = 1;  // messages of one communicator are matched in order
+  const std::uint64_t in_a = next_message();
+  const std::uint64_t in_b = next_message();
+  expect_ok(send(a, filled(source, size, in_a)));
+  // B comes when A has taken all it can get.
+  job().delay(source, b.source_stream, Seconds(10e-3));
+  expect_ok(send(b, filled(source, size, in_b)));
+  const Region received_b = buffer(target, size);
+  const Region received_a = buffer(target, size);
+  expect_ok(receive(b, received_b));
+  expect_ok(receive(a, received_a));
+  expect_bytes(received_a, in_a);
+  expect_bytes(received_b, in_b);
+}
+
 void Scenario::mismatch(Rank source, Rank target, Bytes sent_size, Bytes received_size,
                         Seconds source_delay) {
   ScenarioMessage message;

@@ -48,6 +48,9 @@ class Scenario {
   /// Both ends; finish() expects it to succeed.
   void transfer(const ScenarioMessage& message);
   void transfer(Rank source, Rank target, Bytes size, int source_stream = 0, int target_stream = 0);
+  /// The source sends A on one stream and B on another; the target, on one stream, receives B
+  /// first. finish() expects both to succeed.
+  void cross(Rank source, Rank target, Bytes size);
   /// finish() expects it to succeed.
   void expect_ok(const WorkReference& work) { works_.push_back(work); }
   /// finish() expects the pattern of `message` there.
