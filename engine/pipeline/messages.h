@@ -165,6 +165,14 @@ struct LinkName {
 };
 std::string to_string(const LinkName& link);
 
+inline LinkName nic_pair(NicId send, NicId receive) {
+  LinkName link;
+  link.kind = LinkName::Kind::kNicPair;
+  link.first = send.value();
+  link.second = receive.value();
+  return link;
+}
+
 struct FailedMessage {
   MessageKind kind = MessageKind::kFailed;
   Cause cause = Cause::kNone;

@@ -11,6 +11,26 @@ const Region& SourceFlow::buffer() const {
   return depends() ? operation->operation.receive_buffer : operation->operation.send_buffer;
 }
 
+SourceFlow::TakenChunk SourceFlow::take_chunk() {
+  TakenChunk chunk;
+  chunk.number = first_waiting_chunk();
+  posted += 1;
+  if (depends()) available.pop_front();
+  chunk.within = operation->operation.plan->chunk_size * chunk.number;
+  const Region& from = buffer();
+  const Bytes offset = transfer->source_offset + chunk.within;
+  const Bytes size = chunk_size(chunk.number);
+  HOCCL_CHECK(offset + size <= from.size, "chunk {} of flow {} leaves the buffer of {}",
+              chunk.number, id, from.size.count());
+  chunk.region = {from.buffer, from.offset + offset, size};
+  return chunk;
+}
+
+Region SourceFlow::target_of(const TakenChunk& chunk) const {
+  return {target_buffer.buffer, target_buffer.offset + transfer->target_offset + chunk.within,
+          chunk.region.size};
+}
+
 LeaseSegment& SourceFlow::segment_of(std::int64_t chunk) {
   const auto found = std::ranges::find_if(segments, [&](const LeaseSegment& segment) {
     return chunk < segment.begin + segment.chunks;

@@ -66,6 +66,19 @@ struct SourceFlow {
   [[nodiscard]] double position() const {
     return interleave_position(first_waiting_chunk(), chunks);
   }
+  /// When that chunk goes among others: lower goes first.
+  [[nodiscard]] double turn(bool interleave) const {
+    return interleave ? position() : static_cast<double>(id.value());
+  }
+  /// Takes it: it counts as posted. Where it begins in the transfer, and where it lies.
+  struct TakenChunk {
+    std::int64_t number = 0;
+    Bytes within;
+    Region region;
+  };
+  TakenChunk take_chunk();
+  /// Where a taken chunk goes, if direct or registered.
+  [[nodiscard]] Region target_of(const TakenChunk& chunk) const;
   LeaseSegment& segment_of(std::int64_t chunk);
   [[nodiscard]] std::int32_t stage_of(std::int64_t chunk) const;
   [[nodiscard]] Bytes chunk_size(std::int64_t chunk) const;

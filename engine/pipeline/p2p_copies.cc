@@ -24,8 +24,8 @@ P2pExecutor::EngineWork& P2pExecutor::work(CopyClass copy_class, FlowClass flow_
 void P2pExecutor::queue_candidate(SourceFlow& flow) {
   if (flow.queued || !can_copy(flow)) return;
   flow.queued = true;
-  const double turn = options_.interleave ? flow.position() : static_cast<double>(flow.id.value());
-  work(flow.copy_class, flow.transfer->flow_class).candidates.insert(flow, turn);
+  work(flow.copy_class, flow.transfer->flow_class)
+      .candidates.insert(flow, flow.turn(options_.interleave));
 }
 
 /// Its next chunk goes on, if it may.
@@ -177,28 +177,20 @@ void P2pExecutor::post_delivery(CopyClass copy_class, const Delivery& delivery) 
 
 void P2pExecutor::post_source_chunk(SourceFlow& flow) {
   OperationState& state = *flow.operation;
-  const Bytes chunk_size = state.operation.plan->chunk_size;
-  const std::int64_t chunk = flow.first_waiting_chunk();
-  flow.posted += 1;
-  if (flow.depends()) flow.available.pop_front();
-  const Bytes within = chunk_size * chunk;
-  const Bytes size = flow.chunk_size(chunk);
-  const Region& buffer = flow.buffer();
-  HOCCL_CHECK(flow.transfer->source_offset + within + size <= buffer.size,
-              "chunk {} of flow {} leaves the buffer of {}", chunk, flow.id, buffer.size.count());
+  const SourceFlow::TakenChunk chunk = flow.take_chunk();
   CopyJob job;
   job.source_flow = &flow;
-  job.request.source = {buffer.buffer, buffer.offset + flow.transfer->source_offset + within, size};
-  job.request.tag = {state.operation.id, flow.id, static_cast<std::uint32_t>(chunk), port_.rank()};
+  job.request.source = chunk.region;
+  job.request.tag = {state.operation.id, flow.id, static_cast<std::uint32_t>(chunk.number),
+                     port_.rank()};
   if (flow.leased()) {
     const StagingPlace& place = port_.staging(flow.place);
     job.slot = flow.slots.front();
     flow.slots.pop_front();
-    job.request.target = {place.send_slots, place.slot_size * job.slot.slot, size};
+    job.request.target = {place.send_slots, place.slot_size * job.slot.slot, chunk.region.size};
     job.request.leg = Leg::kStageIn;
   } else {
-    job.request.target = {flow.target_buffer.buffer,
-                          flow.target_buffer.offset + flow.transfer->target_offset + within, size};
+    job.request.target = flow.target_of(chunk);
     job.request.leg = Leg::kDirect;
   }
   copies_.post(flow.copy_class, job);

@@ -279,9 +279,7 @@ void P2pExecutor::locate(const OperationState& state, Rank suspect, Status& stat
       link.copy_class = static_cast<std::uint8_t>(CopyClass::kPeer);
       link.first = 0;
     } else {
-      link.kind = LinkName::Kind::kNicPair;
-      link.first = flow.transfer->send_nic.value();
-      link.second = flow.transfer->receive_nic.value();
+      link = nic_pair(flow.transfer->send_nic, flow.transfer->receive_nic);
     }
   };
   // Backwards, so that the first that fits is the last that is taken.

@@ -56,11 +56,7 @@ void P2pExecutor::write_failed(SourceFlow& flow, std::int64_t chunk) {
   Status status = status_of(state.operation.id, Cause::kLinkError, flow.transfer->target);
   status.flow = flow.id;
   status.chunk = chunk;
-  LinkName link;
-  link.kind = LinkName::Kind::kNicPair;
-  link.first = flow.transfer->send_nic.value();
-  link.second = flow.transfer->receive_nic.value();
-  fail(state, status, link, port_.rank());
+  fail(state, status, nic_pair(flow.transfer->send_nic, flow.transfer->receive_nic), port_.rank());
 }
 
 }  // namespace hoccl::engine

@@ -34,10 +34,9 @@ void RegisteredSender::offer(SourceFlow& flow) {
   HOCCL_CHECK(!flow.queued, "flow {} is offered twice", flow.id);
   flow.queued = true;
   const std::int32_t stage = flow.stage_of(flow.first_waiting_chunk());
-  const double position =
-      options_.interleave ? flow.position() : static_cast<double>(flow.id.value());
   const Sharer sharer{flow.transfer->flow_class, flow.operation->operation.id.communicator};
-  link_of(flow).waiting[sharer].insert({stage, position, next_order_++, &flow});
+  link_of(flow).waiting[sharer].insert(
+      {stage, flow.turn(options_.interleave), next_order_++, &flow});
 }
 
 void RegisteredSender::drop(const OperationState& state) {
@@ -105,30 +104,23 @@ SourceFlow* RegisteredSender::post_one(Nic& nic) {
 void RegisteredSender::post(QueuePair& queue_pair, SourceFlow& flow) {
   const OperationState& state = *flow.operation;
   const Transfer& transfer = *flow.transfer;
-  const std::int64_t chunk = flow.first_waiting_chunk();
-  flow.posted += 1;
-  if (flow.depends()) flow.available.pop_front();
-  const Bytes within = state.operation.plan->chunk_size * chunk;
-  const Bytes size = flow.chunk_size(chunk);
-  const Region& buffer = flow.buffer();
-  HOCCL_CHECK(transfer.source_offset + within + size <= buffer.size,
-              "chunk {} of flow {} leaves the buffer of {}", chunk, flow.id, buffer.size.count());
+  const SourceFlow::TakenChunk chunk = flow.take_chunk();
+  const auto number = static_cast<std::uint32_t>(chunk.number);
   WriteRequest request;
-  request.local = {buffer.buffer, buffer.offset + transfer.source_offset + within, size};
-  request.remote = {flow.target_buffer.buffer,
-                    flow.target_buffer.offset + transfer.target_offset + within, size};
+  request.local = chunk.region;
+  request.remote = flow.target_of(chunk);
   request.descriptor.kind = static_cast<std::uint8_t>(MessageKind::kWritten);
   request.descriptor.traffic_class = static_cast<std::uint8_t>(transfer.flow_class);
-  request.descriptor.stage = static_cast<std::uint16_t>(flow.stage_of(chunk));
+  request.descriptor.stage = static_cast<std::uint16_t>(flow.stage_of(chunk.number));
   request.descriptor.operation = state.operation.id;
   request.descriptor.flow = static_cast<std::uint32_t>(flow.id.value());
-  request.descriptor.chunk = static_cast<std::uint32_t>(chunk);
-  request.descriptor.size_bytes = static_cast<std::uint32_t>(size.count());
+  request.descriptor.chunk = number;
+  request.descriptor.size_bytes = static_cast<std::uint32_t>(chunk.region.size.count());
   request.descriptor.target_offset =
-      static_cast<std::uint64_t>((transfer.target_offset + within).count());
-  request.tag = {state.operation.id, flow.id, static_cast<std::uint32_t>(chunk), port_.rank()};
+      static_cast<std::uint64_t>((transfer.target_offset + chunk.within).count());
+  request.tag = {state.operation.id, flow.id, number, port_.rank()};
   port_.post_write(queue_pair.id, request);
-  queue_pair.in_flight.push_back({&flow, chunk});
+  queue_pair.in_flight.push_back({&flow, chunk.number});
   queue_pair.link->in_flight += 1;
   queue_pair.link->nic->in_flight += 1;
 }

@@ -351,9 +351,7 @@ void SendStager::write_failed(QueuePair& queue_pair, SlotLeg slot_leg) {
   failed.peer = link.remote_host;
   failed.flow = lease.flow;
   failed.chunk = slot.descriptor.chunk;
-  failed.link.kind = LinkName::Kind::kNicPair;
-  failed.link.first = link.send_nic.value();
-  failed.link.second = link.receive_nic.value();
+  failed.link = nic_pair(link.send_nic, link.receive_nic);
   port_.post_message(lease.source, pack(failed));
   port_.post_message(lease.legs[slot_leg.leg].target, pack(failed));
   return_credit(link, slot.credits[slot_leg.leg]);
