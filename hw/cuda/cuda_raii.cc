@@ -1,0 +1,56 @@
+#include "hw/cuda/cuda_raii.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "hw/cuda/cuda_error.h"
+
+namespace hoccl::hw {
+
+// Destructors do not look at results: what they free may be gone with a broken context already, and
+// whoever used it has seen the error.
+
+void require_cuda(cudaError_t result, const char* what) {
+  if (result == cudaSuccess) return;
+  throw CudaError(
+      fmt::format("{}: {}: {}", what, cudaGetErrorName(result), cudaGetErrorString(result)));
+}
+
+CudaStream::CudaStream() {
+  require_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "create a stream");
+}
+
+CudaStream::~CudaStream() {
+  if (stream_ != nullptr) cudaStreamDestroy(stream_);
+}
+
+CudaEvent::CudaEvent(Timing timing) {
+  const unsigned flags = timing == Timing::kOn ? cudaEventDefault : cudaEventDisableTiming;
+  require_cuda(cudaEventCreateWithFlags(&event_, flags), "create an event");
+}
+
+CudaEvent::~CudaEvent() {
+  if (event_ != nullptr) cudaEventDestroy(event_);
+}
+
+DeviceMemory::DeviceMemory(std::size_t size) : size_(size) {
+  void* memory = nullptr;
+  require_cuda(cudaMalloc(&memory, size), "allocate memory of the GPU");
+  data_ = static_cast<std::byte*>(memory);
+  require_cuda(cudaMemset(memory, 0, size), "zero memory of the GPU");
+}
+
+DeviceMemory::~DeviceMemory() { cudaFree(data_); }
+
+PinnedMemory::PinnedMemory(std::size_t size) : size_(size) {
+  void* memory = nullptr;
+  require_cuda(cudaHostAlloc(&memory, size, cudaHostAllocPortable | cudaHostAllocMapped),
+               "allocate page-locked memory");
+  data_ = static_cast<std::byte*>(memory);
+  std::memset(memory, 0, size);
+}
+
+PinnedMemory::~PinnedMemory() { cudaFreeHost(data_); }
+
+}  // namespace hoccl::hw
