@@ -43,6 +43,13 @@ struct LegTime {
 /// By position in kLegNames.
 using LegTimes = std::array<LegTime, kLegNames.size()>;
 
+/// What a rank's GPU was asked for in one operation.
+struct DriverUse {
+  Seconds time{0.0};  ///< the proxy's, in calls of the GPU's driver
+  std::int64_t copies = 0;
+  std::int64_t on_sms = 0;  ///< copies that the driver gives to SMs, by their size
+};
+
 /// One size of one scenario, simulated or measured. Simulated times are means over the iterations;
 /// a measured `time` is the median of the rounds. Plain data: it crosses a pipe between processes.
 struct RunResult {
@@ -63,8 +70,10 @@ struct RunResult {
   Seconds proxy{0.0};   ///< all proxy CPU time of the busiest rank, relays included
   int sms = 0;          ///< most SMs that communication held at once on any GPU
   std::optional<LinkBytes> link_bytes;  ///< simulated only
-  std::optional<Rounds> rounds;         ///< measured only
-  std::optional<LegTimes> legs;         ///< of one traced iteration, where asked for
+  /// Of the rank with the busiest proxy; measured on a GPU only.
+  std::optional<DriverUse> driver;
+  std::optional<Rounds> rounds;  ///< measured only
+  std::optional<LegTimes> legs;  ///< of one traced iteration, where asked for
 };
 static_assert(std::is_trivially_copyable_v<RunResult>);
 

@@ -95,6 +95,11 @@ struct MeasureOptions {
   std::string link = "loopback";
   std::optional<engine::BytesPerSecond> link_rate;
   std::optional<engine::Seconds> link_delay;
+  std::string ranks_as = "processes";
+  std::string gates = "memory-operations";
+  std::string devices;  ///< empty: 0, 1, ...
+  bool strict = false;
+  bool prove = false;
   bool check = false;
   int warmup = 1;
   std::optional<int> iterations;  ///< none: as fits into about a second per size

@@ -66,6 +66,10 @@ Counts further_counts(const RunResult& result) {
     counts.emplace_back("rounds", result.rounds->count);
     counts.emplace_back("iterations", result.rounds->iterations);
   }
+  if (result.driver) {
+    counts.emplace_back("copies", result.driver->copies);
+    counts.emplace_back("copies_on_sms", result.driver->on_sms);
+  }
   return counts;
 }
 
@@ -76,6 +80,12 @@ Numbers further_numbers(const RunResult& result) {
   return {{"spread_pct", spread_pct(result)},
           {"min_us", microseconds(result.rounds->fastest)},
           {"max_us", microseconds(result.rounds->slowest)}};
+}
+
+/// Measured on a GPU only.
+Numbers driver_numbers(const RunResult& result) {
+  if (!result.driver) return {};
+  return {{"driver_us", microseconds(result.driver->time)}};
 }
 
 nlohmann::ordered_json legs_json(const engine::LegTimes& legs) {
@@ -101,6 +111,7 @@ nlohmann::ordered_json row_json(const RunResult& result) {
   row["sms"] = result.sms;
   for (const auto& [name, count] : further_counts(result)) row[std::string(name)] = count;
   add(row, further_numbers(result));
+  add(row, driver_numbers(result));
   if (result.legs) row["legs"] = legs_json(*result.legs);
   return row;
 }
@@ -166,6 +177,7 @@ void write_csv(std::ostream& stream, const ReportHead& head, std::span<const Run
   names.emplace_back("sms");
   for (const auto& [name, value] : further_counts(first)) names.emplace_back(name);
   for (const auto& [name, value] : further_numbers(first)) names.emplace_back(name);
+  for (const auto& [name, value] : driver_numbers(first)) names.emplace_back(name);
   for (const auto& [name, value] : head.conditions) names.push_back(name);
   names.emplace_back("seed");
   for (const auto& [name, value] : head.settings) names.push_back(name);
@@ -181,6 +193,7 @@ void write_csv(std::ostream& stream, const ReportHead& head, std::span<const Run
     cells.push_back(std::to_string(result.sms));
     for (const auto& [name, count] : further_counts(result)) cells.push_back(std::to_string(count));
     for (const auto& [name, value] : further_numbers(result)) cells.push_back(number(value));
+    for (const auto& [name, value] : driver_numbers(result)) cells.push_back(number(value));
     for (const auto& [name, value] : head.conditions) cells.push_back(csv_cell(value));
     cells.push_back(std::to_string(head.seed));
     for (const auto& [name, value] : head.settings) cells.push_back(csv_cell(value));

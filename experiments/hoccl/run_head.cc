@@ -40,10 +40,10 @@ Settings settings_of(const hw::RunScenario& scenario) {
 }  // namespace
 
 ReportHead make_run_head(const std::vector<std::string>& words, const std::string& pattern,
-                         const hw::RunScenario& scenario) {
+                         const hw::RunScenario& scenario, const std::string& device) {
   const hw::HostDescription description = hw::describe_host();
-  const std::string host =
-      fmt::format("{}, {}, {}", description.cpu, cores_of(description), description.kernel);
+  const std::string host = fmt::format("{}; {}, {}, {}", device, description.cpu,
+                                       cores_of(description), description.kernel);
   const hw::HwOptions& hardware = scenario.hardware;
   const std::string copy(to_string(hardware.copy));
   const std::string link(to_string(hardware.link));

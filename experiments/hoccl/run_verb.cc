@@ -5,13 +5,16 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <utility>
 #include <vector>
 
 #include "engine/base/config_error.h"
 #include "engine/schedule/plan_json.h"
+#include "experiments/hoccl/option_reader.h"
 #include "experiments/hoccl/output_file.h"
 #include "experiments/hoccl/recorded_run.h"
 #include "experiments/hoccl/report.h"
@@ -21,6 +24,7 @@
 #include "hw/bootstrap/bootstrap.h"
 #include "hw/bootstrap/launch.h"
 #include "hw/bootstrap/launcher.h"
+#include "hw/bootstrap/thread_ranks.h"
 #include "hw/fabric/hw_fabric.h"
 #include "hw/run/host_description.h"
 #include "hw/run/measurement.h"
@@ -44,6 +48,24 @@ struct Job {
   std::vector<Bytes> sizes;
 };
 
+/// "0,1": numbers with commas.
+std::vector<int> parse_devices(const std::string& text) {
+  constexpr int kMostDevices = 1024;
+  std::vector<int> devices;
+  std::stringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) {
+    devices.push_back(parse_integer<int>("--devices", part, 0, kMostDevices));
+  }
+  return devices;
+}
+
+bool ranks_are_threads(const MeasureOptions& measure) {
+  if (measure.ranks_as == "threads") return true;
+  if (measure.ranks_as == "processes") return false;
+  throw ConfigError(
+      fmt::format("--ranks-as = '{}': expected processes or threads", measure.ranks_as));
+}
+
 hw::HwOptions hardware_options(const RunOptions& options, const Work& work) {
   const MeasureOptions& measure = options.measure;
   hw::HwOptions hardware;
@@ -53,6 +75,14 @@ hw::HwOptions hardware_options(const RunOptions& options, const Work& work) {
   hardware.slot_size = work.plan ? work.plan->chunk_size : options.work.pattern.chunk;
   hardware.link_rate = measure.link_rate;
   hardware.link_delay = measure.link_delay.value_or(Seconds(0.0));
+  hardware.gates = hw::parse_gate_kind(measure.gates);
+  hardware.strict = measure.strict;
+  hardware.devices = parse_devices(measure.devices);
+  hw::require_available(hardware.copy);
+  if (hardware.copy != hw::CopyKind::kCuda && (measure.strict || measure.prove)) {
+    throw ConfigError(fmt::format("{} with --copy = '{}': expected --copy cuda",
+                                  measure.strict ? "--strict" : "--prove", measure.copy));
+  }
   const bool shaped = measure.link_rate || measure.link_delay;
   if (shaped && hardware.link == hw::LinkKind::kLoopbackMap) {
     throw ConfigError(fmt::format("{} with --link = '{}': expected --link loopback",
@@ -131,10 +161,10 @@ void require_same_job(hw::Bootstrap& bootstrap, const RunOptions& options, const
 /// Files and table are rank 0's.
 class Printer {
  public:
-  Printer(const RunOptions& options, const Job& job)
+  Printer(const RunOptions& options, const Job& job, const std::string& device)
       : options_(options),
         job_(job),
-        head_(make_run_head(options.words, job.pattern, job.scenario)),
+        head_(make_run_head(options.words, job.pattern, job.scenario, device)),
         outputs_(open_outputs(options.output)) {
     fmt::print("{}", table_head(head_));
   }
@@ -177,7 +207,7 @@ void run_rank(const RunOptions& options, const hw::Launch& launch) {
   require_same_job(*bootstrap, options, job);
   hw::HwFabric fabric(std::move(bootstrap), job.scenario.topology, job.scenario.hardware);
   hw::Measurement measurement(fabric, job.scenario, std::ranges::max(job.sizes));
-  if (launch.rank == engine::Rank(0)) printer.emplace(options, job);
+  if (launch.rank == engine::Rank(0)) printer.emplace(options, job, fabric.device_description());
   std::vector<engine::TraceEvent> trace;
   std::vector<engine::TraceEvent>* sink = options.output.trace_file.empty() ? nullptr : &trace;
   for (const Bytes size : job.sizes) {
@@ -186,6 +216,18 @@ void run_rank(const RunOptions& options, const hw::Launch& launch) {
   }
   measurement.finish();
   if (printer) printer->write(trace);
+}
+
+/// A rank as a thread of this process. Returns its exit code.
+int run_thread_rank(const RunOptions& options, const hw::Launch& launch) {
+  try {
+    run_rank(options, launch);
+    return 0;
+  } catch (const std::exception& error) {
+    const bool bad_input = dynamic_cast<const ConfigError*>(&error) != nullptr;
+    fmt::print(stderr, "hoccl: rank {}: {}\n", launch.rank, error.what());
+    return bad_input ? 2 : 1;
+  }
 }
 
 /// Memory of all ranks is this machine's: better refused than killed half-way.
@@ -211,6 +253,10 @@ int run_alone(const RunOptions& options) {
   }
   require_memory(job);
   open_outputs(options.output);  // rank 0 opens them again
+  if (ranks_are_threads(options.measure)) {
+    return hw::run_thread_ranks(
+        ranks, [&](const hw::Launch& launch) { return run_thread_rank(options, launch); });
+  }
   return hw::launch_local_ranks(ranks, options.words);
 }
 

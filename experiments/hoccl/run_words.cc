@@ -60,6 +60,11 @@ void add_measure(Words& words, const MeasureOptions& measure) {
   words.add("--link", measure.link);
   if (measure.link_rate) words.add("--link-rate", to_string(*measure.link_rate));
   if (measure.link_delay) words.add("--link-delay", engine::to_string(*measure.link_delay));
+  words.add("--ranks-as", measure.ranks_as);
+  words.add("--gates", measure.gates);
+  words.add_text("--devices", measure.devices);
+  if (measure.strict) words.add_flag("--strict");
+  if (measure.prove) words.add_flag("--prove");
   words.add("--warmup", measure.warmup);
   if (measure.iterations) words.add("--iterations", *measure.iterations);
   words.add("--rounds", measure.rounds);

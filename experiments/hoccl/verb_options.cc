@@ -140,12 +140,22 @@ CLI::Option* add_seed_option(CLI::App& app, PatternOptions& values, const std::s
 Choices add_measure_options(CLI::App& app, MeasureOptions& values, PatternOptions& pattern) {
   OptionReader options(app);
   return {
-      options.text("--copy", values.copy, "what copies: host (threads with memcpy)"),
+      options.text("--copy", values.copy,
+                   "what copies: host (threads with memcpy) or cuda (a GPU's copy engines)"),
       options.text("--link", values.link,
                    "loopback (a thread plays the NIC) or loopback-map (slots change owner)"),
       options.rate("--link-rate", values.link_rate,
                    "loopback: of each NIC; default: as fast as it is copied"),
       options.time("--link-delay", values.link_delay, "loopback: from the last byte to arrival"),
+      options.text("--ranks-as", values.ranks_as,
+                   "started alone, ranks are processes or threads (of one process)"),
+      options.text("--gates", values.gates,
+                   "cuda: a stream reaches a gate by memory-operations or host-functions"),
+      options.text("--devices", values.devices,
+                   "cuda: CUDA's numbers of the topology's GPUs, as 0,1; default: in order"),
+      options.flag("--strict", values.strict, "cuda: refuse a copy that would run on SMs"),
+      options.flag("--prove", values.prove,
+                   "cuda: record one more operation with CUPTI and say what ran on SMs"),
       add_seed_option(app, pattern, "of alltoallv's matrix and of the bytes that --check sends"),
       options.integer("--warmup", values.warmup, 0, kMaxRepetitions,
                       "operations first; the very first one exports and imports buffers"),

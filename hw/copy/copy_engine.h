@@ -1,12 +1,19 @@
 #pragma once
 
-#include <functional>
+#include <cstddef>
+#include <memory>
 #include <optional>
 
 #include "engine/fabric.h"
-#include "hw/node/buffer_registry.h"
+#include "engine/run_result.h"
 
 namespace hoccl::hw {
+
+/// Memory, and what keeps it mapped.
+struct PinnedBytes {
+  std::byte* data = nullptr;
+  std::shared_ptr<const void> owner;
+};
 
 /// One copy with its memory found.
 struct Copy {
@@ -27,6 +34,11 @@ class CopyEngine {
   virtual void flush() = 0;
   /// What has completed since it was last asked, one lane at a time.
   virtual std::optional<engine::CopiesDone> poll() = 0;
+  /// Something that was flushed will complete without a wake-up call.
+  [[nodiscard]] virtual bool must_be_polled() const { return false; }
+  /// What a GPU's driver was asked for so far, by the thread that posts and polls; nothing where
+  /// there is no driver.
+  [[nodiscard]] virtual std::optional<engine::DriverUse> driver_use() const { return std::nullopt; }
   /// Everything that was flushed has completed.
   [[nodiscard]] virtual bool idle() const = 0;
 };

@@ -73,7 +73,7 @@ void HostCopyEngine::work(Class& of_class) {
     lock.unlock();
     const engine::Seconds begin = monotonic_now();
     std::memcpy(copy.target.data, copy.source.data, static_cast<std::size_t>(copy.size.count()));
-    trace_.copied(lane.lane, copy.leg, copy.tag, copy.size, begin);
+    trace_.copied(lane.lane, copy.leg, copy.tag, copy.size, begin, monotonic_now());
     lane.done.fetch_add(1, std::memory_order_release);
     wake_();
     lock.lock();

@@ -39,6 +39,8 @@ DeviceMemory::DeviceMemory(std::size_t size) : size_(size) {
   require_cuda(cudaMalloc(&memory, size), "allocate memory of the GPU");
   data_ = static_cast<std::byte*>(memory);
   require_cuda(cudaMemset(memory, 0, size), "zero memory of the GPU");
+  // It may return before it ends, and our streams do not wait for the default one.
+  require_cuda(cudaStreamSynchronize(cudaStreamLegacy), "zero memory of the GPU");
 }
 
 DeviceMemory::~DeviceMemory() { cudaFree(data_); }

@@ -4,9 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <fstream>
+
+#include "hw/device/gpu_files.h"
 
 namespace hoccl::hw {
 namespace {
@@ -21,14 +22,6 @@ std::vector<std::string> names_in(const std::filesystem::path& folder) {
   return names;
 }
 
-/// "nvidia0", not "nvidiactl".
-bool is_gpu(const std::string& name) {
-  constexpr std::string_view kPrefix = "nvidia";
-  return name.starts_with(kPrefix) && name.size() > kPrefix.size() &&
-         std::all_of(name.begin() + kPrefix.size(), name.end(),
-                     [](unsigned char letter) { return std::isdigit(letter) != 0; });
-}
-
 /// The first line of the kernel module's version file; empty without one.
 std::string driver_version() {
   std::ifstream file("/proc/driver/nvidia/version");
@@ -40,8 +33,7 @@ std::string driver_version() {
 }  // namespace
 
 Check check_gpus() {
-  std::vector<std::string> gpus = names_in("/dev");
-  std::erase_if(gpus, [](const std::string& name) { return !is_gpu(name); });
+  const std::vector<std::string> gpus = gpu_files();
   const std::string driver = driver_version();
   if (gpus.empty() && driver.empty()) {
     return {"GPUs", Finding::kInfo, "none", "not needed: --copy host moves the bytes"};

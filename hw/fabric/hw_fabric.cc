@@ -43,12 +43,21 @@ void require_usable(const engine::Topology& topology, const HwOptions& options,
   }
 }
 
+void require_reachable_slots(const engine::Topology& topology, const HwOptions& options) {
+  if (options.copy != CopyKind::kCuda || options.link != LinkKind::kLoopback) return;
+  if (topology.staging() == engine::StagingKind::kHost) return;
+  throw ConfigError(fmt::format(
+      "link = loopback with copy cuda: topology '{}' has its slots on GPUs, where the thread that "
+      "plays the NIC cannot reach them; expected loopback-map or h200-1x1",
+      topology.name()));
+}
+
 std::string describe(const engine::Topology& topology, const HwOptions& options) {
   return fmt::format(
-      "topology {} with {} ranks, link {}, {} slots of {}, link rate {} B/s, delay {} s",
-      topology.name(), topology.rank_count(), to_string(options.link), options.slots,
-      to_string(options.slot_size), options.link_rate ? options.link_rate->value() : 0.0,
-      options.link_delay.count());
+      "topology {} with {} ranks, copy {}, link {}, {} slots of {}, link rate {} B/s, delay {} s",
+      topology.name(), topology.rank_count(), to_string(options.copy), to_string(options.link),
+      options.slots, to_string(options.slot_size),
+      options.link_rate ? options.link_rate->value() : 0.0, options.link_delay.count());
 }
 
 }  // namespace
@@ -63,6 +72,7 @@ HwFabric::HwFabric(std::unique_ptr<Bootstrap> bootstrap, engine::Topology topolo
                    const HwOptions& options)
     : impl_(std::make_unique<Impl>(Impl{std::move(bootstrap), std::move(topology), nullptr})) {
   require_usable(impl_->topology, options, *impl_->bootstrap);
+  require_reachable_slots(impl_->topology, options);
   require_agreement(*impl_->bootstrap, "the fabric", describe(impl_->topology, options));
   impl_->port = std::make_unique<HwPort>(*impl_->bootstrap, impl_->topology, options);
 }
@@ -92,6 +102,20 @@ void HwFabric::release(BufferHandle buffer) { impl_->port->node().buffers().rele
 std::span<std::byte> HwFabric::bytes(const Region& region) {
   return {impl_->port->node().bytes(region).data, static_cast<std::size_t>(region.size.count())};
 }
+
+void HwFabric::read(std::span<std::byte> to, const Region& region) {
+  HOCCL_CHECK(Bytes(static_cast<std::int64_t>(to.size())) == region.size,
+              "{} bytes read from a region of {}", to.size(), region.size.count());
+  impl_->port->device().read(to, impl_->port->node().bytes(region).data);
+}
+
+void HwFabric::write(const Region& region, std::span<const std::byte> from) {
+  HOCCL_CHECK(Bytes(static_cast<std::int64_t>(from.size())) == region.size,
+              "{} bytes written to a region of {}", from.size(), region.size.count());
+  impl_->port->device().write(impl_->port->node().bytes(region).data, from);
+}
+
+std::string HwFabric::device_description() const { return impl_->port->device().description(); }
 
 void HwFabric::enqueue_callback(StreamId stream, std::function<void()> callback) {
   impl_->port->streams().enqueue(stream, std::move(callback));

@@ -35,17 +35,24 @@ class HwFabric final : public engine::Fabric {
   [[nodiscard]] const engine::Topology& topology() const;
   [[nodiscard]] Bootstrap& bootstrap();
 
-  /// Memory that other ranks of the node can map, zeroed.
+  /// Memory of the GPU that other ranks of the node can map, zeroed.
   engine::BufferHandle allocate(engine::Bytes size);
-  /// Names part of this process's memory. It can be exported if it lies in memory of allocate().
+  /// Names part of this process's memory. It can be exported if it lies in memory of allocate(), or
+  /// of the GPU and CUDA IPC can hand it on.
   engine::BufferHandle register_buffer(std::span<std::byte> memory);
   /// Ends the name, and with the last name of an allocate() the memory; importers drop their
   /// mapping. No operation may be using it.
   void release(engine::BufferHandle buffer);
-  /// Of this rank's own buffers, and of the slots of every place.
+  /// Of this rank's own buffers, and of the slots of every place, where the CPU can reach them: not
+  /// in memory of a GPU.
   [[nodiscard]] std::span<std::byte> bytes(const engine::Region& region);
+  /// The same wherever they are, and slower. Nobody else may be using them.
+  void read(std::span<std::byte> to, const engine::Region& region);
+  void write(const engine::Region& region, std::span<const std::byte> from);
+  /// What plays the GPU, for people.
+  [[nodiscard]] std::string device_description() const;
 
-  /// Host streams, as the application sees them. From any thread.
+  /// The streams, as the application sees them. From any thread.
   void enqueue_callback(engine::StreamId stream, std::function<void()> callback);
   /// Blocks until the stream has done all that was enqueued.
   void synchronize(engine::StreamId stream);

@@ -10,6 +10,18 @@ std::string_view to_string(CopyKind kind) {
   switch (kind) {
     case CopyKind::kHost:
       return "host";
+    case CopyKind::kCuda:
+      return "cuda";
+  }
+  return "?";
+}
+
+std::string_view to_string(GateKind kind) {
+  switch (kind) {
+    case GateKind::kMemoryOperations:
+      return "memory-operations";
+    case GateKind::kHostFunctions:
+      return "host-functions";
   }
   return "?";
 }
@@ -25,8 +37,18 @@ std::string_view to_string(LinkKind kind) {
 }
 
 CopyKind parse_copy_kind(std::string_view name) {
-  if (name == to_string(CopyKind::kHost)) return CopyKind::kHost;
-  throw engine::ConfigError(fmt::format("copy = '{}': expected host (cuda is not built)", name));
+  for (const CopyKind kind : {CopyKind::kHost, CopyKind::kCuda}) {
+    if (name == to_string(kind)) return kind;
+  }
+  throw engine::ConfigError(fmt::format("copy = '{}': expected host or cuda", name));
+}
+
+GateKind parse_gate_kind(std::string_view name) {
+  for (const GateKind kind : {GateKind::kMemoryOperations, GateKind::kHostFunctions}) {
+    if (name == to_string(kind)) return kind;
+  }
+  throw engine::ConfigError(
+      fmt::format("gates = '{}': expected memory-operations or host-functions", name));
 }
 
 LinkKind parse_link_kind(std::string_view name) {

@@ -8,7 +8,6 @@
 
 #include "engine/base/check.h"
 #include "engine/pipeline/command.h"
-#include "hw/copy/host_copy_engine.h"
 #include "hw/link/loopback_link.h"
 #include "hw/link/map_link.h"
 #include "hw/system/warning.h"
@@ -55,12 +54,13 @@ std::unique_ptr<Link> make_link(const HwOptions& options, Node& node, LegTrace& 
 
 }  // namespace
 
-/// Adds the CPU time of its scope to the port's submit time.
+/// Adds the CPU time of its scope to the port's submit time. A thread that polls has a core to
+/// itself, so there the clock that costs a tenth tells the same.
 class HwPort::SubmitClock {
  public:
-  explicit SubmitClock(HwPort& port) : port_(port), begin_(thread_cpu_time()) {}
+  explicit SubmitClock(HwPort& port) : port_(port), begin_(now()) { port_.activity_ += 1; }
   ~SubmitClock() {
-    const double spent = (thread_cpu_time() - begin_).count();
+    const double spent = (now() - begin_).count();
     port_.submit_seconds_.store(port_.submit_seconds_.load(std::memory_order_relaxed) + spent,
                                 std::memory_order_relaxed);
   }
@@ -68,6 +68,10 @@ class HwPort::SubmitClock {
   SubmitClock& operator=(const SubmitClock&) = delete;
 
  private:
+  [[nodiscard]] Seconds now() const {
+    return port_.device_->has_own_memory() ? monotonic_now() : thread_cpu_time();
+  }
+
   HwPort& port_;
   const Seconds begin_;
 };
@@ -78,17 +82,16 @@ HwPort::HwPort(Bootstrap& bootstrap, const engine::Topology& topology, const HwO
       slots_{.slot_size = options.slot_size,
              .send_slots = options.slots,
              .receive_slots = options.slots},
-      trace_(rank_) {
+      trace_(rank_),
+      device_(make_device(options, topology, rank_)) {
   node_ = std::make_unique<Node>(
-      bootstrap, topology, StagingPool::Shape{options.slots, options.slot_size},
+      bootstrap, topology, StagingPool::Shape{options.slots, options.slot_size}, *device_,
       Node::Events{[this](const Completion& completion) { put(completion); },
                    [this](Rank peer, bool died) { lost(peer, died); }});
   foreground_ = std::make_unique<ForegroundBoard>(rank_, topology, node_->segments());
   copy_board_ = std::make_unique<CopyBoard>(rank_, topology, node_->segments());
-  streams_ =
-      std::make_unique<HostStreams>([this](const engine::GateReached& reached) { tell(reached); });
-  copies_ = std::make_unique<HostCopyEngine>(
-      options.copy_threads, [this] { doorbell().ring(); }, trace_);
+  streams_ = device_->make_streams([this](const engine::GateReached& reached) { tell(reached); });
+  copies_ = device_->make_copy_engine([this] { doorbell().ring(); }, trace_);
   link_ = make_link(options, *node_, trace_);
 }
 
@@ -122,6 +125,7 @@ Ticket HwPort::post_write(QueuePairId queue_pair, const engine::WriteRequest& re
 }
 
 void HwPort::post_message(Rank target, const Message& message) {
+  activity_ += 1;
   Record record;
   std::memcpy(record.payload.data(), message.bytes.data(), record.payload.size());
   node_->messenger().send(target, record);
@@ -159,7 +163,7 @@ void HwPort::enqueue_ready(Gate gate, Sequence sequence) {
 void HwPort::enqueue_wait(Gate gate, Sequence sequence) { streams_->enqueue_wait(gate, sequence); }
 
 void HwPort::enqueue_foreground(StreamId stream, bool active) {
-  streams_->enqueue(stream, [this, stream, active] { foreground_->write(stream, active); });
+  streams_->enqueue_foreground(stream, *foreground_, active);
 }
 
 void HwPort::submit(std::shared_ptr<const engine::Command> command) {
@@ -188,6 +192,17 @@ void HwPort::lost(Rank peer, bool died) {
 bool HwPort::idle() const {
   return copies_->idle() && link_->idle() && streams_->idle() && node_->buffers().idle() &&
          node_->messenger().nothing_to_send();
+}
+
+/// Foreground work that has ended is seen by looking, too.
+bool HwPort::must_be_polled() const {
+  return copies_->must_be_polled() || streams_->must_be_polled() ||
+         (device_->has_own_memory() && foreground_reported_);
+}
+
+std::optional<engine::DriverUse> HwPort::driver_use() const {
+  const std::scoped_lock lock(driver_mutex_);
+  return driver_use_;
 }
 
 Seconds HwPort::submit_time() const {

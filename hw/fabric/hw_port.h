@@ -14,12 +14,13 @@
 #include "engine/topology/topology.h"
 #include "hw/bootstrap/bootstrap.h"
 #include "hw/copy/copy_engine.h"
+#include "hw/device/device.h"
 #include "hw/fabric/hw_options.h"
 #include "hw/link/link.h"
 #include "hw/node/copy_board.h"
 #include "hw/node/foreground_board.h"
 #include "hw/node/node.h"
-#include "hw/stream/host_streams.h"
+#include "hw/stream/streams.h"
 #include "hw/system/monotonic_clock.h"
 #include "hw/trace/leg_trace.h"
 
@@ -67,12 +68,19 @@ class HwPort final : public engine::Port {
 
   [[nodiscard]] Doorbell& doorbell() const { return node_->doorbell(); }
   [[nodiscard]] Node& node() { return *node_; }
-  [[nodiscard]] HostStreams& streams() { return *streams_; }
+  [[nodiscard]] Device& device() { return *device_; }
+  [[nodiscard]] Streams& streams() { return *streams_; }
   [[nodiscard]] LegTrace& trace() { return trace_; }
   /// Nothing is under way; see HwFabric::idle().
   [[nodiscard]] bool idle() const;
+  /// Something may happen without a bell: whoever waits must go on polling.
+  [[nodiscard]] bool must_be_polled() const;
   /// CPU time of the polling thread in post_copy, flush and post_write.
   [[nodiscard]] engine::Seconds submit_time() const;
+  /// What the GPU's driver was asked for, as of the last poll; nothing without one.
+  [[nodiscard]] std::optional<engine::DriverUse> driver_use() const;
+  /// Grows with everything the polling thread posts or hears.
+  [[nodiscard]] std::int64_t activity() const { return activity_; }
 
  private:
   class SubmitClock;
@@ -101,11 +109,15 @@ class HwPort final : public engine::Port {
   std::map<engine::WorkId, engine::Status> finished_;
   bool foreground_reported_ = false;
   std::atomic<double> submit_seconds_{0.0};
+  std::int64_t activity_ = 0;  ///< of the polling thread
+  mutable std::mutex driver_mutex_;
+  std::optional<engine::DriverUse> driver_use_;
+  const std::unique_ptr<Device> device_;
   std::unique_ptr<Node> node_;
   std::unique_ptr<ForegroundBoard> foreground_;
   std::unique_ptr<CopyBoard> copy_board_;
   // These call back into what is above from threads of their own, so they end first.
-  std::unique_ptr<HostStreams> streams_;
+  std::unique_ptr<Streams> streams_;
   std::unique_ptr<CopyEngine> copies_;
   std::unique_ptr<Link> link_;
 };

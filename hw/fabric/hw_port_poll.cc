@@ -26,11 +26,18 @@ std::size_t HwPort::poll(std::span<Completion> out) {
     if (!completion) break;
     out[count++] = std::move(*completion);
   }
+  if (count == 0) return 0;
+  activity_ += static_cast<std::int64_t>(count);
+  if (const auto use = copies_->driver_use()) {
+    const std::scoped_lock lock(driver_mutex_);
+    driver_use_ = use;
+  }
   return count;
 }
 
 std::optional<Completion> HwPort::next() {
   if (auto told = next_from_mailbox()) return told;
+  if (auto reached = streams_->poll()) return *reached;
   if (auto copies = copies_->poll()) return *copies;
   if (auto writes = link_->poll()) return *writes;
   if (const bool active = foreground_->is_active(); active != foreground_reported_) {

@@ -22,6 +22,9 @@ namespace {
 /// How long an idle proxy looks at its doorbell before it sleeps: about what a sleep and a wake-up
 /// cost. With fewer cores than ranks spinning would only take time from those who have work.
 constexpr Seconds kSpin(5e-6);
+/// How long it sleeps between two looks at a GPU that is at work, where ranks share cores: some
+/// copies' time.
+constexpr Seconds kNap(20e-6);
 
 }  // namespace
 
@@ -44,13 +47,29 @@ struct ProxyThread::Impl {
       // First, so that the ring that comes with `stopping` cannot be slept through.
       const std::uint32_t seen = port.doorbell().rings();
       if (stopping.load(std::memory_order_acquire)) return;
-      const std::optional<Seconds> deadline = proxy.step();
+      const std::optional<Seconds> deadline = step();
       quiescent.store(proxy.quiescent(), std::memory_order_release);
       rest(seen, deadline);
     }
   }
 
+  std::optional<Seconds> step() {
+    const std::int64_t before = port.activity();
+    const Seconds begin = monotonic_now();
+    const std::optional<Seconds> deadline = proxy.step();
+    if (port.activity() != before) {
+      working_seconds.store(
+          working_seconds.load(std::memory_order_relaxed) + (monotonic_now() - begin).count(),
+          std::memory_order_relaxed);
+    }
+    return deadline;
+  }
+
   void rest(std::uint32_t seen, std::optional<Seconds> deadline) {
+    if (port.must_be_polled()) {
+      if (spin == Seconds(0.0)) port.doorbell().wait(seen, kNap);
+      return;
+    }
     const Seconds begin = monotonic_now();
     Seconds now = begin;
     while (port.doorbell().rings() == seen && now < begin + spin) now = monotonic_now();
@@ -66,6 +85,7 @@ struct ProxyThread::Impl {
   std::atomic<bool> stopping{false};
   std::atomic<bool> quiescent{true};
   std::atomic<bool> has_clock{false};
+  std::atomic<double> working_seconds{0.0};
   clockid_t clock = {};
   std::thread thread;
 };
@@ -83,9 +103,14 @@ ProxyThread::~ProxyThread() {
 bool ProxyThread::quiescent() const { return impl_->quiescent.load(std::memory_order_acquire); }
 
 Seconds ProxyThread::cpu_time() const {
+  if (driver_use()) return Seconds(impl_->working_seconds.load(std::memory_order_relaxed));
   timespec time = {};
   if (impl_->has_clock.load(std::memory_order_acquire)) ::clock_gettime(impl_->clock, &time);
   return Seconds(static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec));
+}
+
+std::optional<engine::DriverUse> ProxyThread::driver_use() const {
+  return impl_->port.driver_use();
 }
 
 Seconds ProxyThread::submit_time() const { return impl_->port.submit_time(); }

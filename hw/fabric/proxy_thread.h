@@ -1,16 +1,19 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "engine/base/units.h"
 #include "engine/pipeline/options.h"
+#include "engine/run_result.h"
 #include "hw/fabric/hw_fabric.h"
 
 namespace hoccl::hw {
 
 /// The driver of one rank's proxy: steps it on a thread of its own whenever something happens or
-/// its deadline comes; in between it spins briefly, then sleeps.
+/// its deadline comes; in between it spins briefly, then sleeps. While a GPU is at work, which
+/// rings no bell, it goes on stepping.
 class ProxyThread {
  public:
   /// The fabric must outlive it. `port` stands in for the fabric's own where a test wraps it.
@@ -20,10 +23,13 @@ class ProxyThread {
 
   /// As of the end of the last step; from any thread.
   [[nodiscard]] bool quiescent() const;
-  /// CPU time the thread has used.
+  /// CPU time the thread has used; with a GPU that of the steps in which it did or heard anything,
+  /// because in between it spins.
   [[nodiscard]] engine::Seconds cpu_time() const;
   /// CPU time it has spent in post_copy, flush and post_write.
   [[nodiscard]] engine::Seconds submit_time() const;
+  /// What it has asked the GPU's driver for.
+  [[nodiscard]] std::optional<engine::DriverUse> driver_use() const;
 
  private:
   struct Impl;

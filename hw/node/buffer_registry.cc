@@ -7,7 +7,6 @@
 
 #include "engine/base/check.h"
 #include "hw/node/node_packet.h"
-#include "hw/system/system_error.h"
 
 namespace hoccl::hw {
 
@@ -27,12 +26,16 @@ struct BufferRegistry::Packet {
   std::uint32_t ok = 0;
   std::int64_t offset = 0;
   std::int64_t size = 0;
-  std::int64_t allocation_size = 0;
+  BlockName block = {};
 };
 
-BufferRegistry::BufferRegistry(Rank rank, std::int32_t first_id, LocalMesh& mesh,
+BufferRegistry::BufferRegistry(Rank rank, std::int32_t first_id, Device& device, LocalMesh& mesh,
                                Completed completed)
-    : rank_(rank), mesh_(mesh), completed_(std::move(completed)), next_id_(first_id) {}
+    : rank_(rank),
+      device_(device),
+      mesh_(mesh),
+      completed_(std::move(completed)),
+      next_id_(first_id) {}
 
 BufferHandle BufferRegistry::add_locked(std::span<std::byte> memory,
                                         std::shared_ptr<Allocation> allocation) {
@@ -44,25 +47,40 @@ BufferHandle BufferRegistry::add_locked(std::span<std::byte> memory,
 
 BufferHandle BufferRegistry::allocate(Bytes size) {
   const std::scoped_lock lock(mutex_);
+  const auto allocation = new_allocation(
+      device_.allocate(fmt::format("hoccl-buffer-{}-{}", rank_, next_allocation_), size));
+  const std::span memory(allocation->block->data(), static_cast<std::size_t>(size.count()));
+  return add_locked(memory, allocation);
+}
+
+auto BufferRegistry::new_allocation(std::shared_ptr<MemoryBlock> block)
+    -> std::shared_ptr<Allocation> {
   auto allocation = std::make_shared<Allocation>();
   allocation->id = next_allocation_++;
-  allocation->memory =
-      SharedMemory::create(fmt::format("hoccl-buffer-{}-{}", rank_, allocation->id), size);
-  const std::span memory(allocation->memory.data(), static_cast<std::size_t>(size.count()));
-  return add_locked(memory, std::move(allocation));
+  allocation->block = std::move(block);
+  return allocation;
 }
 
 BufferHandle BufferRegistry::add(std::span<std::byte> memory) {
   const std::scoped_lock lock(mutex_);
+  return add_locked(memory, allocation_around(memory));
+}
+
+/// Null: none that others can map.
+auto BufferRegistry::allocation_around(std::span<std::byte> memory) -> std::shared_ptr<Allocation> {
+  const std::shared_ptr<MemoryBlock> found = device_.find(memory);
   for (const auto& [id, buffer] : own_) {
-    if (buffer.allocation == nullptr) continue;
-    const std::byte* begin = buffer.allocation->memory.data();
-    const std::byte* end = begin + buffer.allocation->memory.size().count();
-    if (memory.data() >= begin && memory.data() + memory.size() <= end) {
-      return add_locked(memory, buffer.allocation);
-    }
+    const std::shared_ptr<Allocation>& known = buffer.allocation;
+    if (known == nullptr || known->is_gone) continue;
+    const std::byte* begin = known->block->data();
+    const std::byte* end = begin + known->block->size().count();
+    if (memory.data() < begin || memory.data() + memory.size() > end) continue;
+    if (found == nullptr || found->identity() == known->block->identity()) return known;
+    // Freed, and something else has its address now.
+    known->is_gone = true;
+    tell_importers(*known);
   }
-  return add_locked(memory, nullptr);
+  return found == nullptr ? nullptr : new_allocation(found);
 }
 
 void BufferRegistry::release(BufferHandle buffer) {
@@ -72,17 +90,21 @@ void BufferRegistry::release(BufferHandle buffer) {
               buffer.id, buffer.owner);
   const std::shared_ptr<Allocation> allocation = entry->second.allocation;
   own_.erase(entry);
-  if (allocation == nullptr || --allocation->buffers > 0) return;
+  if (allocation != nullptr && --allocation->buffers == 0) tell_importers(*allocation);
+}
+
+void BufferRegistry::tell_importers(const Allocation& allocation) {
   Packet packet;
   packet.kind = NodePacketKind::kInvalidate;
-  packet.allocation = allocation->id;
-  for (const Rank importer : allocation->importers) send(importer, packet);
+  packet.allocation = allocation.id;
+  for (const Rank importer : allocation.importers) send(importer, packet);
 }
 
 bool BufferRegistry::open(BufferHandle buffer) {
   const std::scoped_lock lock(mutex_);
   OwnBuffer& own = own_.at(buffer.id);
-  own.open = own.allocation != nullptr;
+  own.open = own.allocation != nullptr && !own.allocation->is_gone &&
+             own.allocation->block->name().kind != BlockName::Kind::kNone;
   return own.open;
 }
 
@@ -146,7 +168,7 @@ void BufferRegistry::answer(Rank importer, const Packet& request) {
   reply.kind = NodePacketKind::kImportReply;
   reply.buffer = request.buffer;
   const auto entry = own_.find(request.buffer);
-  if (entry == own_.end() || !entry->second.open) {
+  if (entry == own_.end() || !entry->second.open || entry->second.allocation->is_gone) {
     send(importer, reply);
     return;
   }
@@ -154,12 +176,12 @@ void BufferRegistry::answer(Rank importer, const Packet& request) {
   Allocation& allocation = *buffer.allocation;
   reply.ok = 1;
   reply.allocation = allocation.id;
-  reply.offset = buffer.memory.data() - allocation.memory.data();
+  reply.offset = buffer.memory.data() - allocation.block->data();
   reply.size = static_cast<std::int64_t>(buffer.memory.size());
-  reply.allocation_size = allocation.memory.size().count();
+  reply.block = allocation.block->name();
   allocation.importers.insert(importer);
-  const int descriptor = allocation.memory.descriptor();
-  send(importer, reply, {&descriptor, 1});
+  const int descriptor = allocation.block->descriptor();
+  send(importer, reply, {&descriptor, descriptor < 0 ? std::size_t{0} : std::size_t{1}});
 }
 
 void BufferRegistry::imported(Rank owner, const Packet& reply,
@@ -169,25 +191,19 @@ void BufferRegistry::imported(Rank owner, const Packet& reply,
   {
     const std::scoped_lock lock(mutex_);
     if (importing_.erase(buffer) == 0) return;  // nobody asked
-    SharedMemory& memory = mapped_[{owner, reply.allocation}];
-    const bool in_bounds = reply.offset >= 0 && reply.size >= 0 &&
-                           reply.offset <= reply.allocation_size &&
-                           reply.size <= reply.allocation_size - reply.offset;
-    if (reply.ok != 0 && in_bounds && descriptors.size() == 1) {
-      try {
-        if (!memory) {
-          memory =
-              SharedMemory::attach(std::move(descriptors.front()), Bytes(reply.allocation_size));
-        }
-        ok = memory.size() >= Bytes(reply.allocation_size);
-      } catch (const SystemError&) {
-        ok = false;  // the completion says so
+    std::shared_ptr<MemoryBlock>& block = mapped_[{owner, reply.allocation}];
+    const std::int64_t allocated = reply.block.size_bytes;
+    const bool in_bounds = reply.offset >= 0 && reply.size >= 0 && reply.offset <= allocated &&
+                           reply.size <= allocated - reply.offset;
+    if (reply.ok != 0 && in_bounds && descriptors.size() <= 1) {
+      if (block == nullptr) {
+        block = device_.attach(
+            reply.block, descriptors.empty() ? FileDescriptor() : std::move(descriptors.front()));
       }
+      ok = block != nullptr && block->size() >= Bytes(allocated);
     }
-    if (ok) {
-      imported_[buffer] = {memory, Bytes(reply.offset), Bytes(reply.size), reply.allocation};
-    }
-    if (!memory) mapped_.erase({owner, reply.allocation});
+    if (ok) imported_[buffer] = {block, Bytes(reply.offset), Bytes(reply.size), reply.allocation};
+    if (block == nullptr) mapped_.erase({owner, reply.allocation});
   }
   completed_(BufferImported{buffer, ok});
 }
@@ -227,14 +243,14 @@ PinnedBytes BufferRegistry::bytes(const Region& region) {
     const OwnBuffer& own = own_.at(region.buffer.id);
     check_inside(Bytes(own.memory.size()));
     return {own.memory.data() + region.offset.count(),
-            own.allocation == nullptr ? nullptr : own.allocation->memory.owner()};
+            own.allocation == nullptr ? nullptr : own.allocation->block};
   }
   const auto entry = imported_.find(region.buffer);
   HOCCL_CHECK(entry != imported_.end(), "buffer {} of rank {} is not imported by rank {}",
               region.buffer.id, region.buffer.owner, rank_);
   check_inside(entry->second.size);
-  return {entry->second.memory.data() + (entry->second.offset + region.offset).count(),
-          entry->second.memory.owner()};
+  return {entry->second.block->data() + (entry->second.offset + region.offset).count(),
+          entry->second.block};
 }
 
 bool BufferRegistry::idle() const {

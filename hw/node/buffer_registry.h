@@ -11,28 +11,25 @@
 #include <vector>
 
 #include "engine/fabric.h"
+#include "hw/device/device.h"
 #include "hw/node/local_mesh.h"
-#include "hw/system/shared_memory.h"
 
 namespace hoccl::hw {
-
-/// Memory, and what keeps it mapped.
-struct PinnedBytes {
-  std::byte* data = nullptr;
-  std::shared_ptr<const void> owner;
-};
 
 /// User buffers: names parts of this process's memory, hands them to other ranks of the node and
 /// maps theirs. What is exchanged is the whole allocation, once, and buffers are parts of it (as
 /// CUDA IPC demands: a handle names an allocation and may be opened once per process). A handle is
-/// never used for a second buffer, so a cached mapping can never show something else.
+/// never used for a second buffer, so a cached mapping can never show something else; and when the
+/// application has freed memory under its buffers and got the same address again, the importers of
+/// the old allocation drop it.
 class BufferRegistry {
  public:
   using Completed = std::function<void(const engine::Completion&)>;
 
   /// `first_id`: the first handle of its own. `completed` receives BufferExported,
   /// BufferRegistered and BufferImported, from any thread.
-  BufferRegistry(engine::Rank rank, std::int32_t first_id, LocalMesh& mesh, Completed completed);
+  BufferRegistry(engine::Rank rank, std::int32_t first_id, Device& device, LocalMesh& mesh,
+                 Completed completed);
 
   engine::BufferHandle allocate(engine::Bytes size);
   engine::BufferHandle add(std::span<std::byte> memory);
@@ -58,17 +55,18 @@ class BufferRegistry {
  private:
   struct Allocation {
     std::uint32_t id = 0;
-    SharedMemory memory;
+    std::shared_ptr<MemoryBlock> block;
     std::size_t buffers = 0;
+    bool is_gone = false;  ///< the application has freed it under its buffers
     std::set<engine::Rank> importers;
   };
   struct OwnBuffer {
     std::span<std::byte> memory;
-    std::shared_ptr<Allocation> allocation;  ///< null: memory of somebody else's
+    std::shared_ptr<Allocation> allocation;  ///< null: memory that nobody else can map
     bool open = false;                       ///< exported or registered
   };
   struct Imported {
-    SharedMemory memory;
+    std::shared_ptr<MemoryBlock> block;
     engine::Bytes offset;
     engine::Bytes size;
     std::uint32_t allocation = 0;
@@ -80,12 +78,16 @@ class BufferRegistry {
   bool open(engine::BufferHandle buffer);
   engine::BufferHandle add_locked(std::span<std::byte> memory,
                                   std::shared_ptr<Allocation> allocation);
+  std::shared_ptr<Allocation> allocation_around(std::span<std::byte> memory);
+  std::shared_ptr<Allocation> new_allocation(std::shared_ptr<MemoryBlock> block);
+  void tell_importers(const Allocation& allocation);
   void answer(engine::Rank importer, const Packet& request);
   void imported(engine::Rank owner, const Packet& reply, std::vector<FileDescriptor> descriptors);
   void invalidate(engine::Rank owner, std::uint32_t allocation);
   void send(engine::Rank peer, const Packet& packet, std::span<const int> descriptors = {});
 
   const engine::Rank rank_;
+  Device& device_;
   LocalMesh& mesh_;
   const Completed completed_;
   mutable std::mutex mutex_;
@@ -93,7 +95,7 @@ class BufferRegistry {
   std::uint32_t next_allocation_ = 1;
   std::map<std::int32_t, OwnBuffer> own_;
   std::map<engine::BufferHandle, Imported> imported_;
-  std::map<AllocationKey, SharedMemory> mapped_;
+  std::map<AllocationKey, std::shared_ptr<MemoryBlock>> mapped_;
   std::set<engine::BufferHandle> importing_;
   std::set<engine::Rank> lost_;
 };

@@ -28,10 +28,12 @@ std::size_t ForegroundBoard::word_of(StreamId stream) {
 }
 
 void ForegroundBoard::write(StreamId stream, bool active) {
-  segments_[rank_.index()]
-      .foreground(word_of(stream))
-      .store(active ? 1 : 0, std::memory_order_release);
+  word(stream).store(active ? 1 : 0, std::memory_order_release);
   for (const Rank sharer : all_sharers_) segments_[sharer.index()].doorbell().ring();
+}
+
+std::atomic<std::uint32_t>& ForegroundBoard::word(StreamId stream) {
+  return segments_[rank_.index()].foreground(word_of(stream));
 }
 
 bool ForegroundBoard::is_active() const {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -19,6 +21,9 @@ class ForegroundBoard {
 
   /// On the thread of the stream, when it gets there.
   void write(engine::StreamId stream, bool active);
+  /// What a stream that writes memory itself writes: 1 while foreground work is under way. Rings no
+  /// bell, so whoever waits for its end must look.
+  [[nodiscard]] std::atomic<std::uint32_t>& word(engine::StreamId stream);
   /// Some living process has foreground work on this GPU now. Polling thread.
   [[nodiscard]] bool is_active() const;
   /// Polling thread.

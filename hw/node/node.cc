@@ -22,22 +22,24 @@ using engine::Region;
 struct Node::SharePacket {
   NodePacketKind kind = NodePacketKind::kSegment;
   std::int32_t place = -1;
+  BlockName frames = {};
 };
 
 Node::Node(Bootstrap& bootstrap, const engine::Topology& topology, const StagingPool::Shape& shape,
-           Events events)
+           Device& device, Events events)
     : rank_(bootstrap.rank()),
       events_(std::move(events)),
       segments_(static_cast<std::size_t>(topology.rank_count())),
-      staging_(topology, rank_, shape),
+      staging_(topology, rank_, shape, device),
       messenger_(rank_, segments_),
-      buffers_(rank_, StagingService::first_user_buffer(topology), mesh_,
+      buffers_(rank_, StagingService::first_user_buffer(topology), device, mesh_,
                [this](const engine::Completion& completion) {
                  events_.completed(completion);
                  doorbell().ring();
                }),
       mesh_(bootstrap) {
   segments_[rank_.index()] = RankSegment::create(rank_, topology.rank_count());
+  segment_pin_ = device.pin(segments_[rank_.index()].bytes());
   share(bootstrap);
 }
 
@@ -50,9 +52,10 @@ void Node::share(Bootstrap& bootstrap) {
       mesh_.send(Rank(peer), std::as_bytes(std::span(&packet, 1)), {&descriptor, 1});
     }
   };
-  send({NodePacketKind::kSegment, -1}, segments_[rank_.index()].descriptor());
+  send({NodePacketKind::kSegment, -1, {}}, segments_[rank_.index()].descriptor());
   for (const PlaceId place : staging_.own_places()) {
-    send({NodePacketKind::kPool, place.value()}, staging_.descriptor(place));
+    send({NodePacketKind::kPool, place.value(), staging_.frames(place)},
+         staging_.descriptor(place));
   }
   {
     std::unique_lock lock(mutex_);
@@ -82,7 +85,7 @@ void Node::receive(LocalMesh::Packet packet) {
   try {
     const std::scoped_lock lock(mutex_);
     attach(std::move(packet));
-  } catch (const SystemError& error) {
+  } catch (const std::runtime_error& error) {  // the system's, or the device's
     wrong = error.what();
   }
   const std::scoped_lock lock(mutex_);
@@ -109,7 +112,7 @@ void Node::attach(LocalMesh::Packet packet) {
   if (!staging_.is_missing(place, packet.source)) {
     throw SystemError(fmt::format("attach the pool of place {}", share.place), EINVAL);
   }
-  staging_.attach(place, std::move(descriptor));
+  staging_.attach(place, std::move(descriptor), share.frames);
 }
 
 void Node::peer_lost(Rank peer, bool died) {

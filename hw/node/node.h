@@ -9,6 +9,7 @@
 #include "engine/fabric.h"
 #include "engine/topology/topology.h"
 #include "hw/bootstrap/bootstrap.h"
+#include "hw/device/device.h"
 #include "hw/node/buffer_registry.h"
 #include "hw/node/local_mesh.h"
 #include "hw/node/messenger.h"
@@ -30,7 +31,7 @@ class Node {
   /// Collective over all ranks: returns when everything of everybody is mapped. `events` may be
   /// called from now on. Throws BootstrapError when a rank does not come.
   Node(Bootstrap& bootstrap, const engine::Topology& topology, const StagingPool::Shape& shape,
-       Events events);
+       Device& device, Events events);
 
   [[nodiscard]] const std::vector<RankSegment>& segments() const { return segments_; }
   [[nodiscard]] Doorbell& doorbell() const { return segments_[rank_.index()].doorbell(); }
@@ -52,7 +53,8 @@ class Node {
 
   const engine::Rank rank_;
   const Events events_;
-  std::vector<RankSegment> segments_;  ///< by rank
+  std::vector<RankSegment> segments_;        ///< by rank
+  std::shared_ptr<const void> segment_pin_;  ///< the own one: streams write into it
   StagingService staging_;
   Messenger messenger_;
   std::mutex mutex_;

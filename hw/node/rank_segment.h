@@ -2,7 +2,9 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "engine/base/ids.h"
 #include "hw/node/record_ring.h"
@@ -27,6 +29,9 @@ class RankSegment {
   RankSegment() = default;
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(memory_); }
   [[nodiscard]] int descriptor() const { return memory_.descriptor(); }
+  [[nodiscard]] std::span<std::byte> bytes() const {
+    return {memory_.data(), static_cast<std::size_t>(memory_.size().count())};
+  }
   [[nodiscard]] Doorbell& doorbell() const { return head().doorbell; }
   /// Written by the owner's streams only, in stream order: 1 while foreground work is under way.
   [[nodiscard]] std::atomic<std::uint32_t>& foreground(std::size_t word) const {

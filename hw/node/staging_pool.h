@@ -6,6 +6,7 @@
 
 #include "engine/base/ids.h"
 #include "engine/base/units.h"
+#include "hw/device/device.h"
 #include "hw/system/shared_memory.h"
 
 namespace hoccl::hw {
@@ -17,8 +18,8 @@ struct SlotIndex {
 };
 
 /// The staging memory of one place: its send slots and receive slots, created by the process that
-/// hosts the place, mapped by every process of the host. A slot's bytes lie in a *frame*; on the
-/// map link a write is the exchange of two slots' frames.
+/// hosts the place, mapped by every process of the host. A slot's bytes lie in a *frame*, in the
+/// host's memory or the GPU's; on the map link a write is the exchange of two slots' frames.
 class StagingPool {
  public:
   struct Shape {
@@ -29,11 +30,19 @@ class StagingPool {
   using Frame = std::uint32_t;
 
   StagingPool() = default;
-  static StagingPool create(engine::PlaceId place, const Shape& shape);
-  static StagingPool attach(FileDescriptor descriptor, const Shape& shape);
+  /// `on_gpu`: its frames lie in the device's memory. Throws SystemError or the device's error.
+  static StagingPool create(engine::PlaceId place, const Shape& shape, Device& device, bool on_gpu);
+  /// `frames`: their name, of kind kNone when they lie behind the descriptor. Throws SystemError.
+  static StagingPool attach(FileDescriptor descriptor, const BlockName& frames, const Shape& shape,
+                            Device& device);
 
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(memory_); }
   [[nodiscard]] int descriptor() const { return memory_.descriptor(); }
+  [[nodiscard]] BlockName frames() const {
+    return gpu_frames_ == nullptr ? BlockName() : gpu_frames_->name();
+  }
+  /// No process of the host can read its frames with plain loads.
+  [[nodiscard]] bool is_on_gpu() const { return gpu_frames_ != nullptr; }
   /// The frame that the slot's bytes lie in now.
   [[nodiscard]] std::atomic<Frame>& frame_of(SlotIndex slot) const;
   /// The bytes of this place's own i-th frame.
@@ -45,9 +54,13 @@ class StagingPool {
  private:
   [[nodiscard]] static std::size_t table_size(const Shape& shape);
   [[nodiscard]] static std::size_t frame_stride(const Shape& shape);
-  [[nodiscard]] static engine::Bytes size_for(const Shape& shape);
+  [[nodiscard]] static std::size_t frames_size(const Shape& shape);
+  /// Of the shared memory.
+  [[nodiscard]] static engine::Bytes size_for(const Shape& shape, bool on_gpu);
 
-  SharedMemory memory_;
+  SharedMemory memory_;  ///< which frame each slot has, and unless they are on a GPU the frames
+  std::shared_ptr<MemoryBlock> gpu_frames_;
+  std::shared_ptr<const void> pin_;
   Shape shape_;
 };
 

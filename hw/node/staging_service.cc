@@ -14,8 +14,8 @@ using engine::Region;
 using engine::StagingPlace;
 
 StagingService::StagingService(const engine::Topology& topology, Rank rank,
-                               const StagingPool::Shape& shape)
-    : topology_(topology), shape_(shape) {
+                               const StagingPool::Shape& shape, Device& device)
+    : topology_(topology), shape_(shape), device_(device) {
   pools_.resize(static_cast<std::size_t>(topology.place_count()));
   for (int i = 0; i < topology.place_count(); ++i) {
     StagingPlace place;
@@ -30,7 +30,8 @@ StagingService::StagingService(const engine::Topology& topology, Rank rank,
     places_.push_back(place);
     if (place.host != rank) continue;
     own_.push_back(place.place);
-    pools_[place.place.index()] = StagingPool::create(place.place, shape);
+    const bool on_gpu = device.has_own_memory() && !topology.is_host(place.place);
+    pools_[place.place.index()] = StagingPool::create(place.place, shape, device, on_gpu);
   }
 }
 
@@ -40,9 +41,11 @@ std::int32_t StagingService::first_user_buffer(const engine::Topology& topology)
 
 int StagingService::descriptor(PlaceId place) const { return pools_[place.index()].descriptor(); }
 
-void StagingService::attach(PlaceId place, FileDescriptor descriptor) {
+BlockName StagingService::frames(PlaceId place) const { return pools_[place.index()].frames(); }
+
+void StagingService::attach(PlaceId place, FileDescriptor descriptor, const BlockName& frames) {
   HOCCL_CHECK(!pools_.at(place.index()), "place {} is attached already", place);
-  pools_[place.index()] = StagingPool::attach(std::move(descriptor), shape_);
+  pools_[place.index()] = StagingPool::attach(std::move(descriptor), frames, shape_, device_);
 }
 
 bool StagingService::is_missing(PlaceId place, Rank host) const {

@@ -17,12 +17,14 @@ class StagingService {
  public:
   /// Creates the pools of the places that `rank` hosts.
   StagingService(const engine::Topology& topology, engine::Rank rank,
-                 const StagingPool::Shape& shape);
+                 const StagingPool::Shape& shape, Device& device);
 
   /// The places that this rank hosts.
   [[nodiscard]] const std::vector<engine::PlaceId>& own_places() const { return own_; }
   [[nodiscard]] int descriptor(engine::PlaceId place) const;
-  void attach(engine::PlaceId place, FileDescriptor descriptor);
+  /// Their name when they are not behind the descriptor.
+  [[nodiscard]] BlockName frames(engine::PlaceId place) const;
+  void attach(engine::PlaceId place, FileDescriptor descriptor, const BlockName& frames);
   /// `host` hosts the place and its pool is not attached yet.
   [[nodiscard]] bool is_missing(engine::PlaceId place, engine::Rank host) const;
   /// All places with a host are attached.
@@ -48,6 +50,7 @@ class StagingService {
 
   const engine::Topology& topology_;
   const StagingPool::Shape shape_;
+  Device& device_;
   std::vector<engine::PlaceId> own_;
   std::vector<StagingPool> pools_;            ///< by place
   std::vector<engine::StagingPlace> places_;  ///< by place

@@ -62,7 +62,8 @@ Measurement::Measurement(HwFabric& fabric, const RunScenario& scenario, Bytes la
       scenario_(scenario),
       proxy_(fabric, scenario.pipeline),
       communicator_(fabric.port(fabric.rank()), kCommunicator, scenario.compile),
-      buffers_(fabric, pattern_of(scenario, largest).flows) {
+      buffers_(fabric, pattern_of(scenario, largest).flows),
+      watch_(communicator_) {
   if (scenario.plan) saved_ = std::make_shared<const engine::Plan>(*scenario.plan);
 }
 
@@ -150,11 +151,7 @@ void Measurement::enqueue() {
   const Seconds begin = caller_cpu_time();
   works_.push_back(call());
   launch_time_ += caller_cpu_time() - begin;
-  // What waits behind a failed operation would only fail one timeout after the other.
-  fabric_.enqueue_callback(kStream, [this, work = works_.back()] {
-    const auto status = work->status();
-    if (status && !status->ok() && status->cause != engine::Cause::kAborted) communicator_.abort();
-  });
+  watch_.watch(works_.back());
 }
 
 Seconds Measurement::run(int count) {
@@ -176,7 +173,22 @@ int Measurement::choose_iterations(Seconds warmup_time) {
 }
 
 auto Measurement::counters() const -> Counters {
-  return {launch_time_, proxy_.submit_time(), proxy_.cpu_time()};
+  const std::optional<engine::DriverUse> driver = proxy_.driver_use();
+  return {launch_time_, proxy_.submit_time(), proxy_.cpu_time(), driver.has_value(),
+          driver.value_or(engine::DriverUse())};
+}
+
+auto Measurement::used(const Counters& before, int operations) const -> Counters {
+  const Counters after = counters();
+  const bool is_source = std::ranges::any_of(
+      pattern_.flows, [&](const engine::Flow& flow) { return flow.source == fabric_.rank(); });
+  return {(after.launch - before.launch) / operations,
+          is_source ? (after.submit - before.submit) / operations : Seconds(0.0),
+          (after.proxy - before.proxy) / operations,
+          after.has_driver,
+          {(after.driver.time - before.driver.time) / operations,
+           (after.driver.copies - before.driver.copies) / operations,
+           (after.driver.on_sms - before.driver.on_sms) / operations}};
 }
 
 void Measurement::measure_rounds(RunResult& result, int iterations) {
@@ -186,17 +198,15 @@ void Measurement::measure_rounds(RunResult& result, int iterations) {
     rounds.push_back(run(iterations) / iterations);
     meet();
   }
-  const Counters after = counters();
-  const bool is_source = std::ranges::any_of(
-      pattern_.flows, [&](const engine::Flow& flow) { return flow.source == fabric_.rank(); });
-  const Counters own = {
-      (after.launch - before.launch) / (scenario_.rounds * iterations),
-      is_source ? (after.submit - before.submit) / (scenario_.rounds * iterations) : Seconds(0.0),
-      (after.proxy - before.proxy) / (scenario_.rounds * iterations)};
+  const Counters own = used(before, scenario_.rounds * iterations);
   for (const auto& rank : hw::exchange(fabric_.bootstrap(), std::vector{own})) {
-    result.launch = std::max(result.launch, rank.front().launch);
-    result.submit = std::max(result.submit, rank.front().submit);
-    result.proxy = std::max(result.proxy, rank.front().proxy);
+    const Counters& counters = rank.front();
+    result.launch = std::max(result.launch, counters.launch);
+    result.submit = std::max(result.submit, counters.submit);
+    if (counters.has_driver && counters.proxy >= result.proxy) result.driver = counters.driver;
+    // How many the driver's kernel holds is not known: at least one.
+    if (counters.driver.on_sms > 0) result.sms = 1;
+    result.proxy = std::max(result.proxy, counters.proxy);
   }
   // A round is over when its last rank is.
   for (const auto& rank : hw::exchange(fabric_.bootstrap(), rounds)) {

@@ -12,6 +12,7 @@
 #include "engine/trace/trace.h"
 #include "hw/fabric/hw_fabric.h"
 #include "hw/fabric/proxy_thread.h"
+#include "hw/run/failure_watch.h"
 #include "hw/run/rank_buffers.h"
 #include "hw/run/scenario.h"
 
@@ -45,12 +46,16 @@ class Measurement {
     engine::Seconds launch{0.0};
     engine::Seconds submit{0.0};
     engine::Seconds proxy{0.0};
+    bool has_driver = false;
+    engine::DriverUse driver;
   };
 
   /// Barrier; throws instead when an operation has ended badly here.
   void meet(const std::string& failure = {});
   /// What this rank calls for `pattern_`.
   void choose_call(engine::Bytes size);
+  /// What this rank has used per operation between two readings.
+  [[nodiscard]] Counters used(const Counters& before, int operations) const;
   /// One operation of this rank, if it has a part in it.
   void enqueue();
   std::shared_ptr<engine::Work> call();
@@ -77,6 +82,7 @@ class Measurement {
   std::optional<engine::CollectiveRequest> collective_;
   std::vector<engine::SendRecvRequest> requests_;
   std::vector<std::shared_ptr<engine::Work>> works_;
+  FailureWatch watch_;
   engine::Seconds launch_time_{0.0};
   std::uint64_t checked_operations_ = 0;
 };

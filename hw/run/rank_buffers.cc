@@ -40,12 +40,21 @@ void RankBuffers::prepare(std::span<const Flow> flows, std::uint64_t seed,
                           std::uint64_t operation) {
   const engine::BufferSizes sizes = engine::buffer_sizes(flows, fabric_.rank());
   if (sizes.send > Bytes(0)) {
-    ByteMessage(seed, fabric_.rank(), operation)
-        .fill(fabric_.bytes({send_.buffer, send_.offset, sizes.send}));
+    std::vector<std::byte> message(static_cast<std::size_t>(sizes.send.count()));
+    ByteMessage(seed, fabric_.rank(), operation).fill(message);
+    fabric_.write({send_.buffer, send_.offset, sizes.send}, message);
   }
   if (sizes.receive > Bytes(0)) {
-    std::ranges::fill(fabric_.bytes(with_guard(receive_, sizes.receive)), kScribble);
+    const Region region = with_guard(receive_, sizes.receive);
+    const std::vector<std::byte> scribble(static_cast<std::size_t>(region.size.count()), kScribble);
+    fabric_.write(region, scribble);
   }
+}
+
+std::vector<std::byte> RankBuffers::received(Bytes offset, Bytes size) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(size.count()));
+  fabric_.read(bytes, {receive_.buffer, offset, size});
+  return bytes;
 }
 
 std::string RankBuffers::wrong(std::span<const Flow> flows, std::uint64_t seed,
@@ -60,9 +69,9 @@ std::string RankBuffers::wrong(std::span<const Flow> flows, std::uint64_t seed,
   for (const Flow& flow : flows) {
     if (!engine::is_for(flow, fabric_.rank()) || flow.size == Bytes(0)) continue;
     const ByteMessage message(seed, flow.source, operation);
-    const auto bytes = fabric_.bytes({receive_.buffer, flow.target_offset, flow.size});
     const auto difference =
-        message.difference(bytes, static_cast<std::size_t>(flow.source_offset.count()));
+        message.difference(received(flow.target_offset, flow.size),
+                           static_cast<std::size_t>(flow.source_offset.count()));
     if (!difference) continue;
     return describe(flow.target_offset + Bytes(static_cast<std::int64_t>(difference->position)),
                     difference->expected, difference->found,
@@ -70,7 +79,7 @@ std::string RankBuffers::wrong(std::span<const Flow> flows, std::uint64_t seed,
   }
   const Bytes used = engine::buffer_sizes(flows, fabric_.rank()).receive;
   if (used == Bytes(0)) return {};
-  const auto guard = fabric_.bytes({receive_.buffer, used, kGuard});
+  const auto guard = received(used, kGuard);
   const auto touched = std::ranges::find_if(guard, [](std::byte b) { return b != kScribble; });
   if (touched == guard.end()) return {};
   return describe(used + Bytes(touched - guard.begin()), kScribble, *touched, "behind the message");

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "engine/base/units.h"
 #include "engine/fabric.h"
@@ -30,6 +32,7 @@ class RankBuffers {
 
  private:
   engine::Region allocate(engine::Bytes size);
+  std::vector<std::byte> received(engine::Bytes offset, engine::Bytes size);
 
   HwFabric& fabric_;
   engine::Region send_;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "hw/node/foreground_board.h"
+
 namespace hoccl::hw {
 
 using engine::Gate;
@@ -30,6 +32,10 @@ void HostStreams::enqueue_ready(Gate gate, Sequence sequence) {
 
 void HostStreams::enqueue_wait(Gate gate, Sequence sequence) {
   enqueue(gate.stream, [this, gate, sequence] { gates_.wait(gate, sequence); });
+}
+
+void HostStreams::enqueue_foreground(StreamId id, ForegroundBoard& board, bool active) {
+  enqueue(id, [&board, id, active] { board.write(id, active); });
 }
 
 void HostStreams::enqueue(StreamId id, std::function<void()> task) {

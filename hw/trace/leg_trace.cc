@@ -1,7 +1,6 @@
 #include "hw/trace/leg_trace.h"
 
 #include "engine/trace/track_name.h"
-#include "hw/system/monotonic_clock.h"
 
 namespace hoccl::hw {
 
@@ -10,15 +9,20 @@ void LegTrace::record_into(engine::TraceSink* sink) {
   sink_ = sink;
 }
 
+bool LegTrace::is_on() {
+  const std::scoped_lock lock(mutex_);
+  return sink_ != nullptr;
+}
+
 void LegTrace::record(const engine::TraceEvent& event) {
   const std::scoped_lock lock(mutex_);
   if (sink_ != nullptr) sink_->record(event);
 }
 
 void LegTrace::copied(engine::Lane lane, engine::Leg leg, const engine::ChunkTag& tag,
-                      engine::Bytes size, engine::Seconds begin) {
+                      engine::Bytes size, engine::Seconds begin, engine::Seconds end) {
   record({.begin = begin,
-          .end = monotonic_now(),
+          .end = end,
           .track = engine::copy_engine_track(rank_, lane),
           .name = engine::event_name(leg),
           .flow = tag.flow,

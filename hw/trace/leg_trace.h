@@ -14,9 +14,9 @@ class LegTrace {
 
   /// Null: off.
   void record_into(engine::TraceSink* sink);
-  /// Ends now.
+  [[nodiscard]] bool is_on();
   void copied(engine::Lane lane, engine::Leg leg, const engine::ChunkTag& tag, engine::Bytes size,
-              engine::Seconds begin);
+              engine::Seconds begin, engine::Seconds end);
   /// Ends when the last byte has left.
   void written(engine::NicId nic, const engine::ChunkTag& tag, engine::Bytes size,
                engine::Seconds begin, engine::Seconds end);

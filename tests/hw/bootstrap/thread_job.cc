@@ -5,25 +5,11 @@
 #include <thread>
 
 #include "hw/bootstrap/bootstrap_error.h"
-#include "hw/bootstrap/sockets.h"
+#include "hw/bootstrap/thread_ranks.h"
 
 namespace hoccl::hw::test {
 
-std::vector<Launch> make_launches(int size) {
-  LoopbackListener listener = listen_on_loopback();
-  const JobSecret secret = JobSecret::generate();
-  std::vector<Launch> launches(static_cast<std::size_t>(size));
-  for (int rank = 0; rank < size; ++rank) {
-    Launch& launch = launches[static_cast<std::size_t>(rank)];
-    launch.launcher = "test";
-    launch.rank = engine::Rank(rank);
-    launch.size = size;
-    launch.ports = {listener.port};
-    launch.secret = secret;
-  }
-  launches[0].listening_socket = listener.socket.release();
-  return launches;
-}
+std::vector<Launch> make_launches(int size) { return make_local_launches(size); }
 
 std::vector<std::string> run_ranks(int size, const std::function<void(int rank)>& body) {
   std::vector<std::string> errors(static_cast<std::size_t>(size));

@@ -110,13 +110,17 @@ BufferHandle HwRanks::allocate(Rank owner, Bytes size) {
 
 void HwRanks::fill(const Region& region, std::uint64_t message) {
   call(region.buffer.owner, [region, message](RankUnderTest& rank) {
-    engine::fill_pattern(rank.fabric().bytes(region), message);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(region.size.count()));
+    engine::fill_pattern(bytes, message);
+    rank.fabric().write(region, bytes);
   });
 }
 
 bool HwRanks::holds(const Region& region, std::uint64_t message) {
   return call(region.buffer.owner, [region, message](RankUnderTest& rank) {
-    return !engine::first_difference(rank.fabric().bytes(region), message).has_value();
+    std::vector<std::byte> bytes(static_cast<std::size_t>(region.size.count()));
+    rank.fabric().read(bytes, region);
+    return !engine::first_difference(bytes, message).has_value();
   });
 }
 

@@ -1,0 +1,168 @@
+#include "hw/copy/cuda_copy_engine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/base/check.h"
+#include "hw/copy/copy_channel.h"
+#include "hw/cuda/cuda_devices.h"
+#include "hw/system/monotonic_clock.h"
+
+namespace hoccl::hw {
+
+using engine::CopiesDone;
+using engine::Lane;
+using engine::Outcome;
+using engine::Seconds;
+using engine::Ticket;
+
+namespace {
+
+/// Adds what its scope takes.
+class DriverCall {
+ public:
+  explicit DriverCall(Seconds& sum) : sum_(sum), begin_(monotonic_now()) {}
+  ~DriverCall() { sum_ += monotonic_now() - begin_; }
+  DriverCall(const DriverCall&) = delete;
+  DriverCall& operator=(const DriverCall&) = delete;
+
+ private:
+  Seconds& sum_;
+  const Seconds begin_;
+};
+
+}  // namespace
+
+CudaCopyEngine::CudaCopyEngine(int device, bool strict, LegTrace& trace)
+    : device_(device), strict_(strict), trace_(trace) {}
+
+CudaCopyEngine::~CudaCopyEngine() {
+  // Memory of a copy that is under way is given back with its batch: not before it has ended.
+  for (const auto& [id, lane] : lanes_) cudaStreamSynchronize(lane.stream.get());
+}
+
+Ticket CudaCopyEngine::post(Lane id, Copy copy) {
+  const bool on_sms = !runs_on_copy_engine(id.copy_class, copy.size);
+  HOCCL_CHECK(!strict_ || !on_sms, "a copy of {} bytes would run on SMs", copy.size.count());
+  use_.copies += 1;
+  use_.on_sms += on_sms ? 1 : 0;
+  LaneState& lane = lanes_[id];
+  lane.open.push_back(std::move(copy));
+  return Ticket(++lane.posted);
+}
+
+void CudaCopyEngine::flush() {
+  for (auto& [id, lane] : lanes_) {
+    if (!lane.open.empty()) hand_over(lane);
+  }
+}
+
+CudaEvent CudaCopyEngine::take_event() {
+  if (free_events_.empty()) return CudaEvent();
+  CudaEvent event = std::move(free_events_.back());
+  free_events_.pop_back();
+  return event;
+}
+
+void CudaCopyEngine::hand_over(LaneState& lane) {
+  use_cuda_device(device_);
+  const bool traced = trace_.is_on();
+  Batch batch{.copies = std::exchange(lane.open, {}),
+              .last = lane.posted,
+              .end = traced ? CudaEvent(CudaEvent::Timing::kOn) : take_event(),
+              .begin = std::nullopt};
+  const DriverCall clock(use_.time);
+  if (traced) batch.begin = clock_.begin(lane.stream.get());
+  call(batch.copies, lane.stream.get());
+  require_cuda(cudaEventRecord(batch.end.get(), lane.stream.get()), "record an event");
+  lane.in_flight.push_back(std::move(batch));
+  in_flight_.fetch_add(1);
+}
+
+/// A single copy is cheaper to post outside a batch: 1.1 us instead of 3.6 (measured on an H200).
+void CudaCopyEngine::call(const std::vector<Copy>& copies, cudaStream_t stream) {
+  if (copies.size() == 1) {
+    const Copy& copy = copies.front();
+    require_cuda(
+        cudaMemcpyAsync(copy.target.data, copy.source.data,
+                        static_cast<std::size_t>(copy.size.count()), cudaMemcpyDefault, stream),
+        "post a copy");
+    return;
+  }
+  targets_.clear();
+  sources_.clear();
+  sizes_.clear();
+  for (const Copy& copy : copies) {
+    targets_.push_back(copy.target.data);
+    sources_.push_back(copy.source.data);
+    sizes_.push_back(static_cast<std::size_t>(copy.size.count()));
+  }
+  // In stream order: any other order lets a source be read before what is ahead has written it.
+  cudaMemcpyAttributes attributes{};
+  attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+  std::size_t first = 0;
+  require_cuda(cudaMemcpyBatchAsync(targets_.data(), sources_.data(), sizes_.data(), sizes_.size(),
+                                    &attributes, &first, 1, stream),
+               "post a batch of copies");
+}
+
+std::optional<CopiesDone> CudaCopyEngine::poll() {
+  if (in_flight_.load() == 0) return std::nullopt;
+  for (auto& [id, lane] : lanes_) {
+    if (auto done = poll_lane(id, lane)) return done;
+  }
+  return std::nullopt;
+}
+
+std::optional<CopiesDone> CudaCopyEngine::poll_lane(Lane id, LaneState& lane) {
+  Outcome outcome = Outcome::kOk;
+  const std::int64_t before = lane.reported;
+  while (!lane.in_flight.empty()) {
+    Batch& batch = lane.in_flight.front();
+    if (!lane.is_broken) {
+      const DriverCall clock(use_.time);
+      const cudaError_t state = cudaEventQuery(batch.end.get());
+      if (state == cudaErrorNotReady) break;
+      lane.is_broken = state != cudaSuccess;
+    }
+    if (lane.is_broken) {
+      // A kError completion ends this very ticket, so what ended well is told first.
+      if (lane.reported > before) break;
+      outcome = Outcome::kError;
+      lane.reported += 1;
+      if (lane.reported < batch.last) break;
+    } else {
+      lane.reported = batch.last;
+      finish(id, batch);
+    }
+    lane.in_flight.pop_front();
+    in_flight_.fetch_sub(1);
+    if (lane.is_broken) break;
+  }
+  if (lane.reported == before) return std::nullopt;
+  return CopiesDone{id, Ticket(lane.reported), outcome};
+}
+
+void CudaCopyEngine::finish(Lane id, Batch& batch) {
+  if (!batch.begin) {
+    free_events_.push_back(std::move(batch.end));
+    return;
+  }
+  // The stream may have got there while the engine was still busy with another stream's copies.
+  Seconds& engine_free = engine_free_[static_cast<std::size_t>(id.copy_class)];
+  const CudaCopyClock::Interval ran = clock_.interval(*batch.begin, batch.end);
+  Seconds begin = std::max(ran.begin, std::min(engine_free, ran.end));
+  engine_free = std::max(engine_free, ran.end);
+  // Inside a batch nothing tells one copy's end from the next one's begin but its bytes.
+  engine::Bytes left(0);
+  for (const Copy& copy : batch.copies) left += copy.size;
+  for (const Copy& copy : batch.copies) {
+    const double share = static_cast<double>(copy.size.count()) / static_cast<double>(left.count());
+    const Seconds end = begin + (ran.end - begin) * share;
+    trace_.copied(id, copy.leg, copy.tag, copy.size, begin, end);
+    begin = end;
+    left -= copy.size;
+  }
+}
+
+}  // namespace hoccl::hw

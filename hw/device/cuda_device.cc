@@ -1,0 +1,138 @@
+#include "hw/device/cuda_device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "engine/base/config_error.h"
+#include "hw/copy/cuda_copy_engine.h"
+#include "hw/cuda/cuda_devices.h"
+#include "hw/cuda/cuda_raii.h"
+#include "hw/device/cuda_block.h"
+#include "hw/stream/cuda_streams.h"
+
+namespace hoccl::hw {
+
+using engine::ConfigError;
+
+namespace {
+
+class CudaDevice final : public Device {
+ public:
+  CudaDevice(const HwOptions& options, CudaGpu gpu) : options_(options), gpu_(std::move(gpu)) {
+    use();
+  }
+
+  [[nodiscard]] std::string description() const override {
+    const CudaVersions versions = cuda_versions();
+    return fmt::format("{}, driver {}, CUDA {}", gpu_.name, versions.driver, versions.runtime);
+  }
+  std::shared_ptr<MemoryBlock> allocate(const std::string& /*name*/, engine::Bytes size) override {
+    use();
+    return allocate_cuda_block(size);
+  }
+  std::shared_ptr<MemoryBlock> find(std::span<const std::byte> memory) override {
+    use();
+    return find_cuda_block(memory);
+  }
+  std::shared_ptr<MemoryBlock> attach(const BlockName& name, FileDescriptor /*none*/) override {
+    use();
+    return attach_cuda_block(name);
+  }
+  std::shared_ptr<const void> pin(std::span<std::byte> memory) override {
+    use();
+    return pin_for_cuda(memory);
+  }
+  [[nodiscard]] bool has_own_memory() const override { return true; }
+  void read(std::span<std::byte> to, const std::byte* from) override {
+    use();
+    require_cuda(cudaMemcpy(to.data(), from, to.size(), cudaMemcpyDefault), "read from the GPU");
+  }
+  void write(std::byte* to, std::span<const std::byte> from) override {
+    use();
+    require_cuda(cudaMemcpy(to, from.data(), from.size(), cudaMemcpyDefault), "write to the GPU");
+    // From pageable memory the call returns when the last bytes are staged, not when they are
+    // there.
+    require_cuda(cudaStreamSynchronize(cudaStreamLegacy), "write to the GPU");
+  }
+  std::unique_ptr<CopyEngine> make_copy_engine(std::function<void()> /*wake*/,
+                                               LegTrace& trace) override {
+    use();
+    return std::make_unique<CudaCopyEngine>(gpu_.ordinal, options_.strict, trace);
+  }
+  std::unique_ptr<Streams> make_streams(std::function<void(engine::GateReached)> reached) override {
+    use();
+    return std::make_unique<CudaStreams>(gpu_.ordinal, options_.gates, std::move(reached));
+  }
+
+ private:
+  void use() const { use_cuda_device(gpu_.ordinal); }
+
+  const HwOptions options_;
+  const CudaGpu gpu_;
+};
+
+/// CUDA's number of each physical GPU of the topology.
+std::vector<int> ordinals(const HwOptions& options, const engine::Topology& topology, int gpus) {
+  const int wanted = topology.device_count();
+  if (!options.devices.empty() && std::ssize(options.devices) != wanted) {
+    throw ConfigError(
+        fmt::format("devices: {} numbers; expected {}, one for each GPU of topology '{}'",
+                    options.devices.size(), wanted, topology.name()));
+  }
+  std::vector<int> result = options.devices;
+  for (int i = 0; result.size() < static_cast<std::size_t>(wanted); ++i) result.push_back(i);
+  if (const int highest = std::ranges::max(result); highest >= gpus) {
+    throw ConfigError(
+        fmt::format("topology '{}': needs GPU {}, this machine has {}; expected h200-1x1, whose "
+                    "ranks share one",
+                    topology.name(), highest, gpus));
+  }
+  if (options.strict && std::set(result.begin(), result.end()).size() < result.size()) {
+    throw ConfigError(
+        "devices: a GPU twice; expected each once in strict mode, because copies within a GPU run "
+        "on "
+        "its SMs");
+  }
+  return result;
+}
+
+/// So that ranks of one process can copy between their GPUs; what processes exchange by IPC comes
+/// with it.
+void enable_peers(const std::vector<int>& ordinals) {
+  for (const int from : ordinals) {
+    for (const int to : ordinals) {
+      int possible = 0;
+      if (from == to || cudaDeviceCanAccessPeer(&possible, from, to) != cudaSuccess) continue;
+      use_cuda_device(from);
+      if (possible != 0) cudaDeviceEnablePeerAccess(to, 0);
+      cudaGetLastError();  // it is enabled already
+    }
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Device> make_cuda_device(const HwOptions& options, const engine::Topology& topology,
+                                         engine::Rank rank) {
+  const std::vector<CudaGpu> gpus = cuda_gpus();
+  if (gpus.empty()) {
+    throw ConfigError("copy = 'cuda': CUDA finds no GPU or no driver here; expected host");
+  }
+  const std::vector<int> own = ordinals(options, topology, static_cast<int>(gpus.size()));
+  enable_peers(own);
+  const int physical = topology.gpu(topology.gpu_of(rank)).physical;
+  const CudaGpu& gpu =
+      gpus.at(static_cast<std::size_t>(own.at(static_cast<std::size_t>(physical))));
+  if (!gpu.memory_operations_64) {
+    throw ConfigError(fmt::format(
+        "copy = 'cuda': GPU {} ({}) has no 64-bit stream memory operations, which its gates need",
+        gpu.ordinal, gpu.name));
+  }
+  return std::make_unique<CudaDevice>(options, gpu);
+}
+
+}  // namespace hoccl::hw

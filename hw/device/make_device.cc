@@ -1,0 +1,64 @@
+#include <unistd.h>
+
+#include <random>
+
+#include "engine/base/config_error.h"
+#include "hw/device/device.h"
+#include "hw/device/gpu_files.h"
+#include "hw/device/host_device.h"
+#ifdef HOCCL_WITH_CUDA
+#include "hw/device/cuda_device.h"
+#endif
+
+namespace hoccl::hw {
+namespace {
+
+#ifndef HOCCL_WITH_CUDA
+constexpr const char* kNotBuilt =
+    "copy = 'cuda': expected host, because this program is built with HOCCL_CUDA=OFF";
+#endif
+
+}  // namespace
+
+std::unique_ptr<Device> make_device(const HwOptions& options,
+                                    [[maybe_unused]] const engine::Topology& topology,
+                                    [[maybe_unused]] engine::Rank rank) {
+  switch (options.copy) {
+    case CopyKind::kHost:
+      return std::make_unique<HostDevice>(options.copy_threads);
+    case CopyKind::kCuda:
+#ifdef HOCCL_WITH_CUDA
+      return make_cuda_device(options, topology, rank);
+#else
+      throw engine::ConfigError(kNotBuilt);
+#endif
+  }
+  return nullptr;
+}
+
+std::uint64_t process_token() {
+  static const std::uint64_t drawn = [] {
+    std::random_device source;
+    return std::uint64_t{source()} << 32 | source();
+  }();
+  // A child of fork() has drawn what its parent has.
+  constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15U;
+  return drawn ^ (static_cast<std::uint64_t>(::getpid()) * kSpread);
+}
+
+void require_available(CopyKind kind) {
+  switch (kind) {
+    case CopyKind::kHost:
+      return;
+    case CopyKind::kCuda:
+#ifdef HOCCL_WITH_CUDA
+      if (!gpu_files().empty()) return;
+      throw engine::ConfigError(
+          "copy = 'cuda': expected host, because this machine has no GPU (no /dev/nvidia<n>)");
+#else
+      throw engine::ConfigError(kNotBuilt);
+#endif
+  }
+}
+
+}  // namespace hoccl::hw
