@@ -19,6 +19,8 @@ _SIMGRID_HEADER = re.compile(r"^(?:simgrid|xbt)(?:/|\.h)")
 _VENDOR_HEADER = re.compile(
     r"^(?:cuda|cupti|nvml|cublas|nvrtc|nccl|nvtx3?|infiniband|rdma|mlx5)[\w/.]*"
 )
+# Outside hw/: nothing else links what is here.
+_VENDOR_PROBES = ("tests/cuda", "experiments/contention")
 _CONCURRENCY_HEADERS = {
     "thread", "mutex", "shared_mutex", "atomic", "condition_variable", "future", "semaphore",
     "latch", "barrier", "stop_token", "stdatomic.h", "pthread.h",
@@ -36,6 +38,7 @@ _ENGINE_CODE = {
         r"\bstd::time\s*\("),
     "unseeded randomness": re.compile(r"\bstd::random_device\b|\b(?:std::)?s?rand\s*\("),
 }
+_KERNEL_LAUNCH = re.compile(r"<<<|\b__global__\b|\b(?:cudaLaunch(?!HostFunc)|cuLaunch(?!HostFunc))\w*")
 _SIMGRID_CMAKE = re.compile(r"\bSimGrid::|\bhoccl_simgrid\b|\bfind_\w+\s*\([^)]*simgrid",
                             re.IGNORECASE)
 _VAGUE_NAMES = {"util", "utils", "common", "misc"}
@@ -111,16 +114,30 @@ def simgrid_stays_in_sim(file: SourceFile) -> Iterator[Finding]:
 
 
 def vendor_headers_stay_in_hw(file: SourceFile) -> Iterator[Finding]:
-    """CUDA, CUPTI, NVML and verbs headers: only in the sources and *_raii.h of hw/."""
+    """CUDA, CUPTI, NVML and verbs headers: only in the sources and *_raii.h of hw/, and where it is
+    tested and probed with kernels."""
     if not file.is_cpp:
         return
     is_header = file.path.suffix in {".h", ".cuh"}
-    if file.below("hw") and (not is_header or file.path.stem.endswith("_raii")):
+    if file.below("hw", *_VENDOR_PROBES) and (not is_header or file.path.stem.endswith("_raii")):
         return
     for include in cpp_text.includes(file.text):
         if include.system and _VENDOR_HEADER.match(include.path):
             yield Finding(file.path, include.line, "vendor-header",
                           f"{include.path} belongs in a source or *_raii.h file of hw/")
+
+
+def hw_has_no_kernels(file: SourceFile) -> Iterator[Finding]:
+    """Zero SM: what hw/ is built from cannot even name a kernel."""
+    if not file.below("hw"):
+        return
+    if file.path.suffix in {".cu", ".cuh"}:
+        yield Finding(file.path, 1, "kernel", "hw/ has no kernels, so no CUDA source either")
+    elif file.is_cpp:
+        code = cpp_text.code_only(file.text)
+        for match in _KERNEL_LAUNCH.finditer(code):
+            yield Finding(file.path, cpp_text.line_of(code, match.start()), "kernel",
+                          f"hw/ must not launch kernels: {match.group().strip()}")
 
 
 def dependencies_point_one_way(file: SourceFile) -> Iterator[Finding]:
@@ -205,7 +222,8 @@ def top_level_is_closed(file: SourceFile) -> Iterator[Finding]:
 
 
 ALL_RULES: tuple[Rule, ...] = (
-    engine_is_pure, simgrid_stays_in_sim, vendor_headers_stay_in_hw, dependencies_point_one_way,
+    engine_is_pure, simgrid_stays_in_sim, vendor_headers_stay_in_hw, hw_has_no_kernels,
+    dependencies_point_one_way,
     includes_start_at_the_root, headers_are_guarded, files_are_short, functions_are_short,
     names_say_something, whitespace_is_clean, no_machine_paths, top_level_is_closed,
 )

@@ -98,6 +98,24 @@ class TidyTest(unittest.TestCase):
             self.expect_clean("hw/stream.cc", include)
             self.expect_clean("hw/stream_raii.h", HEADER + include)
 
+    def test_vendor_headers_may_be_where_the_gpu_is_tested_and_probed(self) -> None:
+        include = "#include <cuda_runtime.h>\n"
+        for folder in ("tests/cuda", "experiments/contention"):
+            self.expect_clean(f"{folder}/a.cu", include)
+            self.expect_clean(f"{folder}/a.cc", include)
+            self.expect_clean(f"{folder}/a_raii.h", HEADER + include)
+            self.expect("vendor-header", f"{folder}/a.h", HEADER + include, line=2)
+        self.expect("vendor-header", "tests/hw/a.cu", include)
+        self.expect("vendor-header", "experiments/hoccl/a.cu", include)
+
+    def test_hw_has_no_kernels(self) -> None:
+        self.expect("kernel", "hw/copy/a.cu", "int a;\n")
+        for code in ("__global__ void f();", "f<<<1, 1>>>();", "cudaLaunchKernel(f);",
+                     "cuLaunchKernelEx(f);", "cudaLaunchCooperativeKernel(f);"):
+            self.expect("kernel", "hw/a.cc", f"{code}\n")
+        self.expect_clean("hw/a.cc", "cudaLaunchHostFunc(f);  // no <<<kernel>>>\n")
+        self.expect_clean("tests/cuda/a.cu", "__global__ void f();\n")
+
     def test_sim_and_hw_do_not_know_each_other(self) -> None:
         self.expect("dependency", "sim/a.cc", '#include "hw/link.h"\n')
         self.expect("dependency", "hw/a.cc", '#include "sim/machine/cpu.h"\n')
