@@ -36,11 +36,18 @@ bool is_filled_with(const std::byte* bytes, std::size_t size, int value) {
   return std::memcmp(bytes, expected.data(), size) == 0;
 }
 
-/// Memory on both sides, all of one value on the side that is read.
+/// Memory on both sides, of one value on the side that is read, and of another where it is written.
 struct Buffers {
   Buffers() {
     const CudaStream stream;
     synchronize_device();  // the zeroes of new memory are written on the default stream
+    // What CUDA prepares for the first operation of a kind could wait for SMs itself.
+    enqueue_copy(host_target.data(), device_source.data(), kChunk, stream);
+    enqueue_copy(device_target.data(), host_source.data(), kChunk, stream);
+    enqueue_copy(device_target.data(), device_source.data(), kChunk, stream);
+    enqueue_batch(host_target.data(), device_source.data(), kChunk, kBatch, stream);
+    enqueue_batch(device_target.data(), host_source.data(), kChunk, kBatch, stream);
+    synchronize(stream);
     std::memset(host_source.data(), 0x5a, host_source.size());
     std::memset(host_target.data(), 0xa5, host_target.size());
     enqueue_copy(device_source.data(), host_target.data(), device_source.size(), stream);
@@ -138,6 +145,8 @@ TEST_F(ZeroSm, PrintsWhichSmallOperationsEndWhileEverySmIsHeld) {
   operations.push_back(within(4));
   operations.push_back(within(65536));
   const std::vector<CudaStream> streams(operations.size());
+  for (std::size_t i = 0; i < operations.size(); ++i) operations[i].enqueue(streams[i]);
+  synchronize_device();
 
   SmHolder holder(std::chrono::seconds(4));
   ASSERT_TRUE(holder.holds_all());
