@@ -51,10 +51,6 @@ Layout lay_out(const std::vector<TraceEvent>& events) {
   return layout;
 }
 
-/// Viewers treat process and thread 0 as the idle task, so both numbers start at 1. Threads are
-/// numbered across processes because some importers key by thread alone.
-std::int32_t process_of(Rank rank) { return rank.value() + 1; }
-
 /// Position of an event's arrow end along its chunk's path.
 enum class ArrowPart : char { kStart = 's', kStep = 't', kFinish = 'f' };
 
@@ -63,8 +59,8 @@ struct Arrow {
   ArrowPart part;
 };
 
-/// An arrow per chunk that has more than one leg; `none` (id -1) elsewhere.
-std::vector<Arrow> arrows_of(const std::vector<TraceEvent>& events) {
+/// An arrow per chunk that has more than one leg, numbered from `next_id` on; id -1 elsewhere.
+std::vector<Arrow> arrows_of(const std::vector<TraceEvent>& events, std::int64_t& next_id) {
   std::vector<std::size_t> with_chunk;
   for (std::size_t i = 0; i < events.size(); ++i) {
     if (!events[i].flow.is_none()) with_chunk.push_back(i);
@@ -80,7 +76,6 @@ std::vector<Arrow> arrows_of(const std::vector<TraceEvent>& events) {
       with_chunk.begin(), with_chunk.end(),
       [&order](std::size_t left, std::size_t right) { return order(left) < order(right); });
   std::vector<Arrow> arrows(events.size(), Arrow{-1, ArrowPart::kStep});
-  std::int64_t next_id = 1;
   for (std::size_t first = 0; first < with_chunk.size();) {
     std::size_t last = first;
     while (last + 1 < with_chunk.size() && key(with_chunk[last + 1]) == key(with_chunk[first])) {
@@ -129,68 +124,100 @@ std::string microseconds_text(std::int64_t time_ns) {
   return fmt::format("{}.{:03}", time_ns / 1000, time_ns % 1000);
 }
 
-/// Names and order of processes and threads.
-void write_names(ArrayWriter& writer, const std::map<Line, std::int32_t>& threads) {
-  Rank named;
-  for (const auto& [line, thread] : threads) {
-    const Rank rank = line.track.rank;
-    if (rank != named) {
-      named = rank;
-      writer.element(R"({{"ph":"M","name":"process_name","pid":{},"args":{{"name":"rank {}"}}}})",
-                     process_of(rank), rank);
-      writer.element(
-          R"({{"ph":"M","name":"process_sort_index","pid":{},"args":{{"sort_index":{}}}}})",
-          process_of(rank), rank);
+/// Writes timelines one after the other. Viewers treat process and thread 0 as the idle task, so
+/// all numbers start at 1. Threads are numbered across processes because some importers key by
+/// thread alone.
+class TraceWriter {
+ public:
+  explicit TraceWriter(ArrayWriter& writer) : writer_(writer) {}
+
+  void write(const NamedTrace& trace) {
+    const std::vector<TraceEvent> sorted = in_file_order(trace.events);
+    const Layout layout = lay_out(sorted);
+    const std::vector<Arrow> arrows = arrows_of(sorted, next_arrow_);
+    threads_.clear();
+    for (const Line& line : layout.lines) threads_.emplace(line, next_thread_++);
+    write_names(trace.name);
+    std::int32_t last_rank = -1;
+    for (std::size_t i = 0; i < sorted.size(); ++i) {
+      write_event(sorted[i], threads_.at({sorted[i].track, layout.row_of_event[i]}), arrows[i]);
+      last_rank = std::max(last_rank, sorted[i].track.rank.value());
     }
-    const std::string name = line.row == 0
-                                 ? track_name(line.track)
-                                 : fmt::format("{} ({})", track_name(line.track), line.row + 1);
-    writer.element(R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":"{}"}}}})",
-                   process_of(rank), thread, name);
-    writer.element(
-        R"({{"ph":"M","name":"thread_sort_index","pid":{},"tid":{},"args":{{"sort_index":{}}}}})",
-        process_of(rank), thread, thread);
-  }
-}
-
-}  // namespace
-
-void write_trace_perfetto(std::ostream& stream, std::span<const TraceEvent> events) {
-  const std::vector<TraceEvent> sorted = in_file_order(events);
-  const Layout layout = lay_out(sorted);
-  const std::vector<Arrow> arrows = arrows_of(sorted);
-  std::map<Line, std::int32_t> threads;
-  for (const Line& line : layout.lines) {
-    threads.emplace(line, static_cast<std::int32_t>(threads.size()) + 1);
+    first_process_ += last_rank + 1;
   }
 
-  stream << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
-  ArrayWriter writer(stream);
-  write_names(writer, threads);
-  for (std::size_t i = 0; i < sorted.size(); ++i) {
-    const TraceEvent& event = sorted[i];
+ private:
+  [[nodiscard]] std::int32_t process_of(Rank rank) const { return first_process_ + rank.value(); }
+
+  /// Names and order of processes and threads.
+  void write_names(std::string_view prefix) {
+    Rank named;
+    for (const auto& [line, thread] : threads_) {
+      const Rank rank = line.track.rank;
+      const std::int32_t process = process_of(rank);
+      if (rank != named) {
+        named = rank;
+        writer_.element(
+            R"({{"ph":"M","name":"process_name","pid":{},"args":{{"name":"{}{}rank {}"}}}})",
+            process, prefix, prefix.empty() ? "" : " ", rank);
+        writer_.element(
+            R"({{"ph":"M","name":"process_sort_index","pid":{},"args":{{"sort_index":{}}}}})",
+            process, process - 1);
+      }
+      const std::string name = line.row == 0
+                                   ? track_name(line.track)
+                                   : fmt::format("{} ({})", track_name(line.track), line.row + 1);
+      writer_.element(
+          R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":"{}"}}}})", process,
+          thread, name);
+      writer_.element(
+          R"({{"ph":"M","name":"thread_sort_index","pid":{},"tid":{},"args":{{"sort_index":{}}}}})",
+          process, thread, thread);
+    }
+  }
+
+  void write_event(const TraceEvent& event, std::int32_t thread, const Arrow& arrow) {
     const std::int32_t process = process_of(event.track.rank);
-    const std::int32_t thread = threads.at({event.track, layout.row_of_event[i]});
     const std::int64_t begin = nanoseconds(event.begin);
     const std::string at = microseconds_text(begin);
     const std::string duration = microseconds_text(nanoseconds(event.end) - begin);
     if (event.flow.is_none()) {
-      writer.element(R"({{"ph":"X","name":"{}","pid":{},"tid":{},"ts":{},"dur":{}}})", event.name,
-                     process, thread, at, duration);
-      continue;
+      writer_.element(R"({{"ph":"X","name":"{}","pid":{},"tid":{},"ts":{},"dur":{}}})", event.name,
+                      process, thread, at, duration);
+      return;
     }
-    writer.element(R"({{"ph":"X","name":"{}","pid":{},"tid":{},"ts":{},"dur":{},)"
-                   R"("args":{{"operation":"{}","flow":{},"chunk":{},"bytes":{}}}}})",
-                   event.name, process, thread, at, duration, event.operation, event.flow,
-                   event.chunk, event.size.count());
-    if (arrows[i].id < 0) continue;
+    writer_.element(R"({{"ph":"X","name":"{}","pid":{},"tid":{},"ts":{},"dur":{},)"
+                    R"("args":{{"operation":"{}","flow":{},"chunk":{},"bytes":{}}}}})",
+                    event.name, process, thread, at, duration, event.operation, event.flow,
+                    event.chunk, event.size.count());
+    if (arrow.id < 0) return;
     // "bp":"e" ties the arrow's end to the event around it instead of to the next one.
-    writer.element(
+    writer_.element(
         R"({{"ph":"{}","name":"chunk","cat":"chunk","id":{},"pid":{},"tid":{},"ts":{},"bp":"e"}})",
-        static_cast<char>(arrows[i].part), arrows[i].id, process, thread, at);
+        static_cast<char>(arrow.part), arrow.id, process, thread, at);
   }
-  writer.flush();
+
+  ArrayWriter& writer_;
+  std::map<Line, std::int32_t> threads_;  ///< of the timeline that is being written
+  std::int32_t first_process_ = 1;
+  std::int32_t next_thread_ = 1;
+  std::int64_t next_arrow_ = 1;
+};
+
+}  // namespace
+
+void write_trace_perfetto(std::ostream& stream, std::span<const NamedTrace> traces) {
+  stream << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
+  ArrayWriter array(stream);
+  TraceWriter writer(array);
+  for (const NamedTrace& trace : traces) writer.write(trace);
+  array.flush();
   stream << "\n]}\n";
+}
+
+void write_trace_perfetto(std::ostream& stream, std::span<const TraceEvent> events) {
+  const NamedTrace only{.name = {}, .events = events};
+  write_trace_perfetto(stream, std::span(&only, 1));
 }
 
 void write_trace_perfetto(const std::filesystem::path& file, std::span<const TraceEvent> events) {

@@ -120,6 +120,7 @@ struct ValidateOptions {
   std::string measured_file;  ///< empty: measure here and now
   std::string csv_file;       ///< empty: none
   std::string json_file;      ///< empty: none
+  std::string trace_file;     ///< empty: none
   std::string command;        ///< as typed, for the headers
 };
 

@@ -13,6 +13,7 @@
 #include "engine/base/strict_json.h"
 #include "engine/schedule/plan_json.h"
 #include "experiments/hoccl/option_reader.h"
+#include "experiments/hoccl/recorded_trace.h"
 #include "experiments/hoccl/resolve.h"
 
 namespace hoccl::cli {
@@ -164,6 +165,9 @@ RunResult read_result(StrictJson object, const std::string& file, const std::str
                                  .iterations = get_int(object, "iterations", 1),
                                  .fastest = get_time(object, "min_us"),
                                  .slowest = get_time(object, "max_us")};
+  result.launch = get_time(object, "launch_us");
+  result.submit = get_time(object, "submit_us");
+  result.proxy = get_time(object, "proxy_us");
   const std::string legs = path + ".legs";
   result.legs = read_legs({object.get_object("legs"), file, legs}, file, legs);
   return result;  // the other numbers of a row are for people
@@ -256,11 +260,17 @@ RecordedRun read_recorded_run(const std::string& file, const std::string& topolo
   RecordedRun run{.command = top.get_string("command"),
                   .host = top.get_string("host"),
                   .scenario = read_parameters(top.get_object("parameters"), file, topology),
-                  .results = {}};
+                  .results = {},
+                  .traces = {}};
   const nlohmann::json& results = top.get_array("results");
   for (std::size_t i = 0; i < results.size(); ++i) {
     const std::string path = fmt::format("results[{}]", i);
-    run.results.push_back(read_result({results[i], file, path}, file, path));
+    StrictJson result(results[i], file, path);
+    run.results.push_back(read_result(result, file, path));
+    std::vector<engine::TraceEvent>& trace = run.traces.emplace_back();
+    if (!result.has("trace")) continue;
+    trace = read_recorded_trace(result.get_object("trace"), file, path + ".trace",
+                                run.scenario.topology.rank_count());
   }
   if (run.results.empty()) top.fail("results", "at least one size");
   return run;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/run_result.h"
+#include "engine/trace/trace.h"
 #include "hw/run/scenario.h"
 
 namespace hoccl::cli {
@@ -15,7 +16,10 @@ struct RecordedRun {
   std::string command;
   std::string host;  ///< where it was measured
   hw::RunScenario scenario;
-  std::vector<engine::RunResult> results;  ///< size, time, rounds and legs
+  /// Size, time, rounds, legs, and the CPU's times.
+  std::vector<engine::RunResult> results;
+  /// Of each result: the legs of its traced operation; empty where the run was not given --trace.
+  std::vector<std::vector<engine::TraceEvent>> traces;
 };
 
 /// The plan that is run, where it comes from a file: its own or that of the pattern.

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
+
+#include "engine/base/check.h"
 
 namespace hoccl::cli {
 namespace {
@@ -116,6 +119,29 @@ nlohmann::ordered_json row_json(const RunResult& result) {
   return row;
 }
 
+/// For people, too: like dump(2), but an array of plain values is one line.
+void write_pretty(std::ostream& stream, const nlohmann::ordered_json& value, int indent) {
+  const bool is_plain = std::ranges::none_of(
+      value, [](const nlohmann::ordered_json& part) { return part.is_structured(); });
+  if (!value.is_structured() || (value.is_array() && is_plain)) {
+    // A path on the command line need not be UTF-8.
+    stream << value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    return;
+  }
+  const std::string margin(static_cast<std::size_t>(indent), ' ');
+  const bool is_object = value.is_object();
+  stream << (is_object ? '{' : '[');
+  std::string_view before = "\n";
+  for (const auto& item : value.items()) {
+    stream << before << margin << "  ";
+    if (is_object) stream << nlohmann::ordered_json(item.key()).dump() << ": ";
+    write_pretty(stream, item.value(), indent + 2);
+    before = ",\n";
+  }
+  if (!value.empty()) stream << '\n' << margin;
+  stream << (is_object ? '}' : ']');
+}
+
 std::string table_cell(const std::optional<double>& value, int width) {
   return value ? fmt::format("{:>{}.2f}", *value, width) : fmt::format("{:>{}}", "-", width);
 }
@@ -202,7 +228,10 @@ void write_csv(std::ostream& stream, const ReportHead& head, std::span<const Run
 }
 
 void write_json(std::ostream& stream, const ReportHead& head, const nlohmann::ordered_json& more,
-                std::span<const RunResult> results) {
+                std::span<const RunResult> results,
+                std::span<const nlohmann::ordered_json> more_of_rows) {
+  HOCCL_CHECK(more_of_rows.empty() || more_of_rows.size() == results.size(), "{} rows, more of {}",
+              results.size(), more_of_rows.size());
   nlohmann::ordered_json report = {{"schema", 1},
                                    {"kind", to_string(head.kind)},
                                    {"command", head.command},
@@ -215,9 +244,12 @@ void write_json(std::ostream& stream, const ReportHead& head, const nlohmann::or
   report["warmup"] = head.warmup;
   report.update(more);
   report["results"] = nlohmann::ordered_json::array();
-  for (const RunResult& result : results) report["results"].push_back(row_json(result));
-  // A path on the command line need not be UTF-8.
-  stream << report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    report["results"].push_back(row_json(results[i]));
+    if (!more_of_rows.empty()) report["results"].back().update(more_of_rows[i]);
+  }
+  write_pretty(stream, report, 0);
+  stream << '\n';
 }
 
 }  // namespace hoccl::cli

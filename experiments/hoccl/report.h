@@ -44,8 +44,9 @@ std::string table_row(const engine::RunResult& result);
 /// The contract's columns, then further ones.
 void write_csv(std::ostream& stream, const ReportHead& head,
                std::span<const engine::RunResult> results);
-/// One object; `more` are further keys of it.
+/// One object; `more` are further keys of it, and `more_of_rows`, if any, of each result.
 void write_json(std::ostream& stream, const ReportHead& head, const nlohmann::ordered_json& more,
-                std::span<const engine::RunResult> results);
+                std::span<const engine::RunResult> results,
+                std::span<const nlohmann::ordered_json> more_of_rows = {});
 
 }  // namespace hoccl::cli

@@ -17,6 +17,7 @@
 #include "experiments/hoccl/option_reader.h"
 #include "experiments/hoccl/output_file.h"
 #include "experiments/hoccl/recorded_run.h"
+#include "experiments/hoccl/recorded_trace.h"
 #include "experiments/hoccl/report.h"
 #include "experiments/hoccl/resolve.h"
 #include "experiments/hoccl/run_head.h"
@@ -181,8 +182,11 @@ class Printer {
       outputs_.csv->commit();
     }
     if (outputs_.json) {
+      // A trace is of one size, so of the one result.
+      std::vector<nlohmann::ordered_json> more_of_rows;
+      if (!trace.empty()) more_of_rows.push_back({{"trace", recorded_trace(trace)}});
       write_json(outputs_.json->stream(), head_,
-                 {{"parameters", recorded_parameters(job_.scenario)}}, results_);
+                 {{"parameters", recorded_parameters(job_.scenario)}}, results_, more_of_rows);
       outputs_.json->commit();
     }
     if (outputs_.trace) {

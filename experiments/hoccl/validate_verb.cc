@@ -5,17 +5,22 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdio>
+#include <filesystem>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "engine/base/config_error.h"
+#include "engine/trace/leg_times.h"
+#include "engine/trace/perfetto_writer.h"
+#include "engine/trace/trace_recorder.h"
 #include "experiments/hoccl/model.h"
 #include "experiments/hoccl/output_file.h"
 #include "experiments/hoccl/recorded_run.h"
+#include "experiments/hoccl/recorded_trace.h"
 #include "experiments/hoccl/resolve.h"
 #include "experiments/hoccl/run_verb.h"
 #include "experiments/hoccl/run_words.h"
@@ -31,6 +36,7 @@ namespace {
 
 using engine::Bytes;
 using engine::BytesPerSecond;
+using engine::TraceEvent;
 
 /// A file without a name, which the ranks of a job inherit: nothing is left of it, whoever is
 /// killed.
@@ -70,6 +76,8 @@ int measure(const ValidateOptions& options, const std::string& json_file) {
   run.work = options.work;
   run.measure = options.measure;
   run.output.json_file = json_file;
+  // Then the JSON holds the timeline, too, which is where it is wanted.
+  if (!options.trace_file.empty()) run.output.trace_file = "/dev/null";
   run.words = run_words(run);
   const SilentOutput silent;
   return run_run(run);
@@ -116,27 +124,71 @@ std::vector<Bytes> sizes_of(const RecordedRun& run) {
   return sizes;
 }
 
-struct Files {
-  std::unique_ptr<engine::AtomicFile> csv;
-  std::unique_ptr<engine::AtomicFile> json;
-};
+void require_perfetto(const std::string& trace_file) {
+  if (std::filesystem::path(trace_file).extension() != ".csv") return;
+  throw engine::ConfigError(fmt::format(
+      "--trace = '{}': expected a .json file, because a CSV has one timeline", trace_file));
+}
 
-Files open_files(const ValidateOptions& options) {
+Outputs open_files(const ValidateOptions& options) {
   std::vector<NamedFile> inputs = input_files(options.work.pattern);
   inputs.push_back(preset_or_file("--calibration", options.model.calibration));
   inputs.push_back({"--plan", options.work.plan_file});
   inputs.push_back({"--measured", options.measured_file});
-  require_different_files({{"--csv", options.csv_file}, {"--json", options.json_file}}, inputs);
-  return {open_output("--csv", options.csv_file), open_output("--json", options.json_file)};
+  const OutputOptions files{options.csv_file, options.json_file, options.trace_file};
+  require_perfetto(files.trace_file);
+  require_different_files(files_of(files), inputs);
+  return open_outputs(files);
 }
 
-int validate(const ValidateOptions& options, const std::string& measured_file, const Files& files) {
-  const RecordedRun run = read_recorded_run(measured_file, options.work.pattern.topology);
-  const sim::Scenario scenario = scenario_of(run, options.model);
+/// The measured timeline, of which there must be one.
+const std::vector<TraceEvent>& measured_legs(const RecordedRun& run, const std::string& file,
+                                             const std::vector<Bytes>& sizes,
+                                             const std::string& trace_file) {
+  require_one_size(trace_file, sizes);
+  if (run.traces.front().empty()) {
+    throw engine::ConfigError(fmt::format(
+        "--measured = '{}': holds no timeline for --trace: expected what 'hoccl run --json FILE "
+        "--trace FILE' records",
+        file));
+  }
+  return run.traces.front();
+}
+
+/// In this process, so that the events need not be moved; once per process.
+engine::RunResult simulate_traced(const sim::Scenario& scenario, Bytes size,
+                                  std::vector<TraceEvent>& legs) {
+  engine::TraceRecorder recorder;
+  engine::RunResult result = sim::simulate(scenario, size, &recorder);
+  result.legs = engine::leg_times(recorder.events());
+  legs = legs_from_first(recorder.events());
+  return result;
+}
+
+/// Also writes both timelines, where asked for.
+std::vector<engine::RunResult> simulate_all(const ValidateOptions& options,
+                                            const sim::Scenario& scenario,
+                                            const std::string& measured_file,
+                                            const RecordedRun& run, const Outputs& files) {
   const std::vector<Bytes> sizes = sizes_of(run);
   sim::require_runnable(scenario, sizes);
+  if (files.trace == nullptr) return sim::simulate_legs(scenario, sizes, options.model.jobs);
+  const std::vector<TraceEvent>& measured =
+      measured_legs(run, measured_file, sizes, options.trace_file);
+  std::vector<TraceEvent> simulated;
+  std::vector<engine::RunResult> results = {simulate_traced(scenario, sizes.front(), simulated)};
+  const std::array<engine::NamedTrace, 2> traces = {
+      {{"simulated", simulated}, {"measured", measured}}};
+  engine::write_trace_perfetto(files.trace->stream(), traces);
+  return results;
+}
+
+int validate(const ValidateOptions& options, const std::string& measured_file,
+             const Outputs& files) {
+  const RecordedRun run = read_recorded_run(measured_file, options.work.pattern.topology);
+  const sim::Scenario scenario = scenario_of(run, options.model);
   const std::vector<engine::RunResult> simulated =
-      sim::simulate_legs(scenario, sizes, options.model.jobs);
+      simulate_all(options, scenario, measured_file, run, files);
   const std::vector<Comparison> rows = compare(simulated, run.results);
   const ComparisonHead head = {
       .command = options.command,
@@ -145,7 +197,8 @@ int validate(const ValidateOptions& options, const std::string& measured_file, c
       .hardware = run.scenario.hardware,
       .topology = run.scenario.topology.name(),
       .network = std::string(to_string(scenario.network)),
-      .calibration = describe_calibration(options.model, scenario.calibration)};
+      .calibration = describe_calibration(options.model, scenario.calibration),
+      .wire = scenario.topology.wire()};
   if (files.csv) {
     write_comparison_csv(files.csv->stream(), rows);
     files.csv->commit();
@@ -154,6 +207,7 @@ int validate(const ValidateOptions& options, const std::string& measured_file, c
     write_comparison_json(files.json->stream(), head, rows);
     files.json->commit();
   }
+  if (files.trace) files.trace->commit();
   fmt::print("{}", comparison_table(head, rows));
   return 0;
 }
@@ -176,9 +230,11 @@ int run_validate(const ValidateOptions& options) {
         "hoccl validate: started by a launcher, which it cannot be; expected 'hoccl run --json "
         "FILE' there, then 'hoccl validate --measured FILE' alone");
   }
-  const Files files = open_files(options);
+  const Outputs files = open_files(options);
   if (!options.measured_file.empty()) return validate(options, options.measured_file, files);
   resolve_calibration(options.model, resolve_topology(options.work.pattern));
+  if (files.trace)
+    require_one_size(options.trace_file, resolve_work(options.work, options.work.slots).sizes);
   const NamelessFile measured;
   const int exit_code = measure(options, measured.path());
   return exit_code == 0 ? validate(options, measured.path(), files) : exit_code;

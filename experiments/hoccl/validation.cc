@@ -35,26 +35,41 @@ std::optional<double> slowest(const Comparison& row) {
   return microseconds(row.rounds->slowest);
 }
 
-int operations(const Comparison& row) {
-  return row.rounds ? row.rounds->count * row.rounds->iterations : 1;
-}
-
-std::string link_note(const hw::HwOptions& hardware) {
+std::string link_note(const ComparisonHead& head) {
+  const hw::HwOptions& hardware = head.hardware;
   if (hardware.link == hw::LinkKind::kLoopbackMap) {
     return "the simulated wire is a map wire, too: nothing moves on it";
   }
   if (!hardware.link_rate) {
-    return "the simulated NICs have the topology's rate, this host's wire has none of its own: "
-           "give --link-rate to compare the wire";
+    return fmt::format(
+        "the simulated {}, this host's wire has no rate of its own: give --link-rate to compare "
+        "the wire",
+        head.wire == engine::WireKind::kMap ? "wire moves nothing"
+                                            : "NICs have the topology's rate");
   }
   return fmt::format("the simulated NICs have this link's rate ({}) and delay ({})",
                      to_string(*hardware.link_rate), engine::to_string(hardware.link_delay));
 }
 
+/// What may be expected of the copy legs.
+std::string_view copy_note(hw::CopyKind copy) {
+  switch (copy) {
+    case hw::CopyKind::kHost:
+      return "# The copy legs of this host are compared with the named calibration of a GPU, which "
+             "is not this host's:\n"
+             "# only the wire is expected to agree, where its thread finds a core free.";
+  }
+  // Whatever is not the host copies with the engines of a GPU.
+  return "# The copy legs are those of the GPU's own copy engines: they are expected to agree "
+         "where "
+         "the calibration is\n"
+         "# that GPU's and its host's.";
+}
+
 }  // namespace
 
 std::optional<double> Comparison::error_pct() const {
-  if (!simulated || !measured) return std::nullopt;
+  if (!simulated || !measured || *measured == Seconds(0.0)) return std::nullopt;
   return 100.0 * ((*simulated - *measured) / *measured);
 }
 
@@ -66,12 +81,20 @@ std::vector<Comparison> compare(std::span<const RunResult> simulated,
   for (std::size_t i = 0; i < simulated.size(); ++i) {
     const RunResult& ours = simulated[i];
     const RunResult& theirs = measured[i];
-    rows.push_back({ours.size, "all", ours.time, theirs.time, theirs.rounds});
+    const int operations = theirs.rounds ? theirs.rounds->count * theirs.rounds->iterations : 1;
+    rows.push_back({ours.size, "all", ours.time, theirs.time, operations, theirs.rounds});
     for (std::size_t leg = 0; leg < engine::kLegNames.size(); ++leg) {
-      Comparison row{ours.size, engine::kLegNames[leg], mean(ours.legs, leg),
-                     mean(theirs.legs, leg), std::nullopt};
+      Comparison row{
+          ours.size,   engine::kLegNames[leg], mean(ours.legs, leg), mean(theirs.legs, leg), 1,
+          std::nullopt};
       if (row.simulated || row.measured) rows.push_back(row);
     }
+    const auto add_cpu = [&](std::string_view part, Seconds RunResult::*cpu_time) {
+      rows.push_back({ours.size, part, ours.*cpu_time, theirs.*cpu_time, operations, std::nullopt});
+    };
+    add_cpu("launch", &RunResult::launch);
+    add_cpu("submit", &RunResult::submit);
+    add_cpu("proxy", &RunResult::proxy);
   }
   return rows;
 }
@@ -83,16 +106,16 @@ std::string comparison_table(const ComparisonHead& head, std::span<const Compari
       "#   on {}×{}: {}\n"
       "# simulated: topology {}, network {}, calibration {}\n"
       "#   {}\n"
-      "# The copy legs of this host are compared with the named calibration of a GPU, which is not "
-      "this host's:\n"
-      "# only the wire is expected to agree, where its thread finds a core free. Legs: engine time "
-      "per leg of\n"
-      "# one traced operation (n = 1).\n"
+      "{}\n"
+      "# Legs: engine time per leg of one traced operation (n = 1). launch, submit, proxy: CPU "
+      "time "
+      "of an operation\n"
+      "# on the busiest rank, mean of n; the measured proxy also looks for what has not come yet.\n"
       "#{:>11} {:<9} {:>13} {:>13} {:>11} {:>11} {:>9} {:>5}\n",
       head.command, head.measured_command, to_string(head.hardware.copy),
       to_string(head.hardware.link), head.host, head.topology, head.network, head.calibration,
-      link_note(head.hardware), "size(B)", "part", "simulated(us)", "measured(us)", "min(us)",
-      "max(us)", "error(%)", "n");
+      link_note(head), copy_note(head.hardware.copy), "size(B)", "part", "simulated(us)",
+      "measured(us)", "min(us)", "max(us)", "error(%)", "n");
   const auto cell = [](const std::optional<double>& value, int width) {
     return value ? fmt::format("{:>{}.2f}", *value, width) : fmt::format("{:>{}}", "-", width);
   };
@@ -100,7 +123,7 @@ std::string comparison_table(const ComparisonHead& head, std::span<const Compari
     text += fmt::format("{:>12} {:<9} {} {} {} {} {} {:>5}\n", row.size.count(), row.part,
                         cell(microseconds_of(row.simulated), 13),
                         cell(microseconds_of(row.measured), 13), cell(fastest(row), 11),
-                        cell(slowest(row), 11), cell(row.error_pct(), 9), operations(row));
+                        cell(slowest(row), 11), cell(row.error_pct(), 9), row.operations);
   }
   return text;
 }
@@ -114,7 +137,7 @@ void write_comparison_csv(std::ostream& stream, std::span<const Comparison> rows
     stream << fmt::format("{},{},{},{},{},{},{},{}\n", row.size.count(), row.part,
                           cell(microseconds_of(row.simulated)), cell(microseconds_of(row.measured)),
                           cell(fastest(row)), cell(slowest(row)), cell(row.error_pct()),
-                          operations(row));
+                          row.operations);
   }
 }
 
@@ -148,7 +171,7 @@ void write_comparison_json(std::ostream& stream, const ComparisonHead& head,
                                  {"min_us", number(fastest(row))},
                                  {"max_us", number(slowest(row))},
                                  {"error_pct", number(row.error_pct())},
-                                 {"n", operations(row)}});
+                                 {"n", row.operations}});
   }
   // A path on the command line need not be UTF-8.
   stream << report.dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';

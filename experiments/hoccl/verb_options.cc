@@ -230,6 +230,9 @@ void add_validate_options(CLI::App& app, ValidateOptions& values) {
   add_model_options(app, values.model);
   options.file("--csv", values.csv_file, "write the table as CSV");
   options.file("--json", values.json_file, "write the table as JSON");
+  options.file("--trace", values.trace_file,
+               "write both timelines of one size into one file, for ui.perfetto.dev; a file of "
+               "--measured must hold one: hoccl run --json FILE --trace FILE");
 }
 
 void add_doctor_options(CLI::App& app, DoctorOptions& values) {

@@ -134,6 +134,16 @@ class Run(ProgramTest):
         self.assertEqual(min(event["ts"] for event in legs), 0)
         self.assertEqual(len({event["pid"] for event in legs}), 8)
 
+    def test_json_holds_the_timeline_where_one_is_asked_for(self) -> None:
+        size = ("-b", "64KiB", "-e", "64KiB")
+        self.succeed(*PAIR, *size, "--json", "run.json")
+        self.assertNotIn("trace", json.loads(self.read("run.json"))["results"][0])
+        self.succeed(*PAIR, *size, "--json", "run.json", "--trace", "trace.json")
+        trace = json.loads(self.read("run.json"))["results"][0]["trace"]
+        # One direct copy by rank 0. An array is one line, however many events there are.
+        self.assertEqual((trace["rank"], trace["leg"], trace["bytes"]), ([0], [3], [65536]))
+        self.assertRegex(self.read("run.json"), r'(?m)^        "end_ns": \[\d+\],$')
+
     def test_rate_and_delay_of_the_link_are_kept(self) -> None:
         (row,) = self.rows("run", "--topology", "h800-2x2", "--to", "2", *QUICK, "-b", "1MiB", "-e",
                            "1MiB", "--link-rate", "0.5GB/s", "--link-delay", "3ms")

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -140,6 +142,34 @@ TEST(PerfettoWriter, EveryLineIsNamedUnderItsRank) {
   for (const json& slice : with_phase(text, "X")) {
     EXPECT_TRUE(name_of_thread.contains(slice.at("tid"))) << slice;
   }
+}
+
+TEST(PerfettoWriter, SeveralTimelinesShareNoProcessThreadOrArrow) {
+  const std::vector<TraceEvent> first = legs(0_us, 0);
+  const std::vector<TraceEvent> second = legs(3_us, 0);
+  const std::vector<NamedTrace> traces = {{"simulated", first}, {"measured", second}};
+  std::ostringstream stream;
+  write_trace_perfetto(stream, traces);
+  std::vector<std::string> processes;
+  for (const json& element : with_phase(stream.str(), "M")) {
+    if (element.at("name") != "process_name") continue;
+    processes.push_back(element.at("args").at("name"));
+    EXPECT_EQ(element.at("pid"), processes.size());
+  }
+  EXPECT_THAT(processes, ElementsAre("simulated rank 0", "simulated rank 1", "measured rank 0",
+                                     "measured rank 1"));
+  std::map<int, std::set<int>> processes_of_thread;
+  for (const json& slice : with_phase(stream.str(), "X")) {
+    processes_of_thread[slice.at("tid")].insert(slice.at("pid").get<int>());
+  }
+  EXPECT_EQ(processes_of_thread.size(), first.size() + second.size());
+  for (const auto& [thread, owners] : processes_of_thread) EXPECT_EQ(owners.size(), 1U) << thread;
+  // A chunk of one timeline is not that of the other, although all its numbers are the same.
+  std::map<int, std::string> phases;
+  for (const json& arrow : with_phase(stream.str(), "stf")) {
+    phases[arrow.at("id")] += arrow.at("pid").get<int>() <= 2 ? 's' : 'm';
+  }
+  EXPECT_EQ(phases, (std::map<int, std::string>{{1, "ssss"}, {2, "mmmm"}}));
 }
 
 }  // namespace
