@@ -93,6 +93,23 @@ class MeasuredRow:
 
 
 @dataclasses.dataclass(frozen=True)
+class ValidationRow:
+    """One line of `hoccl validate --csv`: the whole operation ("all"), a kind of leg, or CPU time.
+
+    Nothing where one side has no such leg; the rounds' extremes are those of "all".
+    """
+
+    size_bytes: int
+    part: str
+    simulated_us: float | None
+    measured_us: float | None
+    min_us: float | None
+    max_us: float | None
+    error_pct: float | None
+    n: int
+
+
+@dataclasses.dataclass(frozen=True)
 class PaperNumber:
     """A number the paper states, and nothing else."""
 
@@ -189,6 +206,24 @@ def load_measured_rows(path: Path) -> list[MeasuredRow]:
         _check_rate(place, row)
         if not 0 < row.min_us <= row.time_us <= row.max_us:
             raise InputError(f"{place}: time {row.time_us} is not between its rounds")
+    return rows
+
+
+def load_validation_rows(path: Path) -> list[ValidationRow]:
+    """Rows of one comparison. Raises InputError."""
+    rows = _read_csv(path, ValidationRow)
+    for row in rows:
+        place = f"{path}: {row.part} at {row.size_bytes} B"
+        if row.part == "all" and None in (row.error_pct, row.min_us, row.max_us):
+            raise InputError(f"{place}: not compared")
+        if row.error_pct is None:
+            continue
+        if row.simulated_us is None or not row.measured_us:
+            raise InputError(f"{place}: an error of nothing")
+        error_pct = (row.simulated_us / row.measured_us - 1.0) * 100.0
+        # Printed times carry six decimals: little of a short one.
+        if not math.isclose(error_pct, row.error_pct, rel_tol=1e-3, abs_tol=1e-2):
+            raise InputError(f"{place}: error {row.error_pct}% is not {error_pct:.4f}%")
     return rows
 
 

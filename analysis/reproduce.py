@@ -10,10 +10,10 @@ import argparse
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from analysis import loopback, scheduler
+from analysis import loopback, scheduler, validate, validate_config
 from analysis.calibration import load_calibration
 from analysis.compare_with_paper import ComparisonRow, check_kinds, compare, update_comparison
 from analysis.config import FigureConfig, load_config
@@ -25,6 +25,9 @@ from analysis.report import FigureReport, Picture, write_report
 from analysis.runs import Outcome, RunFailed, expand, run_all, run_cell, timeline_cell
 
 FIGURES = {"fig7": Fig7}
+# Given the program, results/, whether pictures of the repository are updated, and what prints.
+Study = Callable[[Path, Path, bool, Callable[[str], None]], None]
+STUDIES: dict[str, Study] = {scheduler.NAME: scheduler.study, validate_config.NAME: validate.study}
 
 
 class Progress:
@@ -114,7 +117,8 @@ def reproduce(figure: str, program: Path, results: Path, update_figures: bool) -
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python3 -m analysis.reproduce", description=__doc__)
-    parser.add_argument("figures", nargs="+", choices=[*FIGURES, loopback.NAME, scheduler.NAME], metavar="FIGURE")
+    known = [*FIGURES, loopback.NAME, *STUDIES]
+    parser.add_argument("figures", nargs="+", choices=known, metavar="FIGURE")
     parser.add_argument("--program", type=Path, default=Path("build/release/hoccl"))
     parser.add_argument("--results", type=Path, default=Path("results"))
     parser.add_argument("--update-figures", action="store_true")
@@ -125,8 +129,8 @@ def main(arguments: Sequence[str]) -> int:
             if figure == loopback.NAME:
                 loopback.measure(options.program, options.results, Progress(figure))
                 continue
-            if figure == scheduler.NAME:
-                scheduler.study(
+            if figure in STUDIES:
+                STUDIES[figure](
                     options.program, options.results, options.update_figures, Progress(figure)
                 )
                 continue

@@ -28,7 +28,7 @@ LEG_LABELS = {
     "direct": "DMA direct (copy engine)",
 }
 # Where the times of a trace come from.
-Origin = Literal["simulated", "measured"]
+Origin = Literal["simulated", "measured", "simulated and measured"]
 _DMA_LEGS = ("stage_in", "deliver", "direct")
 # The writer puts overlapping events of a track on further rows, named "track (2)", "track (3)", …
 _ROW_SUFFIX = re.compile(r"(.*?)(?: \((\d+)\))?")
@@ -142,7 +142,7 @@ def draw_timeline(
     handles.append(Patch(color=style.OTHER_COLOR, label="other (control, gates)"))
     figure.legend(handles=handles, loc="upper right", ncols=len(handles), fontsize=7)
     figure.text(0.005, 0.005, caption, fontsize=7, color="#555555", ha="left", va="bottom")
-    figure.tight_layout(rect=(0, 0.03, 1, 0.96))
+    figure.tight_layout(rect=(0, 0.03 + 0.04 * caption.count("\n"), 1, 0.96))
     return figure
 
 

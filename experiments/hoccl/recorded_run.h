@@ -30,6 +30,8 @@ nlohmann::ordered_json recorded_parameters(const hw::RunScenario& scenario);
 
 /// `topology`: a file, where the run was not on a preset; else empty. Throws ConfigError of one
 /// line, naming the file and the key, when it is not such a file or not whole.
+/// The CPU's times are in every file that 'hoccl run' has ever written, so one without them is not
+/// whole.
 RecordedRun read_recorded_run(const std::string& file, const std::string& topology);
 
 }  // namespace hoccl::cli

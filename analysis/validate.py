@@ -1,0 +1,166 @@
+"""Study: recorded runs on real hardware beside their simulation.
+
+Reads experiments/validate/results, writes results/validate/{validate.csv, manifest.json, pictures}
+and a section of results/report.html.
+"""
+
+from __future__ import annotations
+
+import html
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from analysis import style
+from analysis.calibration import load_calibration
+from analysis.files import replaced, write_text
+from analysis.manifest import build_manifest, write_manifest
+from analysis.report import (
+    DataTable,
+    Picture,
+    render_calibration,
+    render_manifest,
+    render_picture,
+    render_table,
+    write_section,
+)
+from analysis.runs import run_program
+from analysis.timeline import draw_timeline, load_trace
+from analysis.units import format_size
+from analysis.validate_config import NAME, ValidateConfig, load_validate_config
+from analysis.validate_plots import DRAWINGS, labels
+from analysis.validate_records import (
+    Point,
+    Record,
+    command,
+    compare_records,
+    format_points,
+    hashes,
+    judged_of,
+    load_records,
+)
+from analysis.validate_tables import (
+    groups,
+    judged,
+    parts_table,
+    summary_table,
+    verdict_table,
+)
+
+SOURCE = Path("experiments") / NAME
+
+
+def _file_name(folder: str, backend: str) -> str:
+    return f"{folder}_{backend.replace('×', '-')}"
+
+
+def draw(
+    config: ValidateConfig, points: Sequence[Point], calibration: str, folder: Path
+) -> list[Picture]:
+    pictures = []
+    for (records, backend), own in groups(points).items():
+        origin = labels(config, calibration, own)
+        for drawing in DRAWINGS:
+            name = f"{drawing.name}_{_file_name(records, backend)}.svg"
+            svg, _ = style.save(drawing.draw(config, own, origin), folder / name)
+            pictures.append(Picture(svg, f"{drawing.caption}: {records}, {backend}."))
+    return pictures
+
+
+def _timeline_figure(config: ValidateConfig, record: Record, trace: Path, label: str) -> Figure:
+    (size_bytes,) = record.message_bytes
+    return draw_timeline(
+        load_trace(trace),
+        f"{record.pattern} of {format_size(size_bytes)}, {record.ranks} ranks: simulated and "
+        "measured",
+        f"Simulated: calibration {label}, network {config.network}. One operation each (n = 1), from "
+        f"its first leg on.\nMeasured: {record.machine.label}, {record.backend}.",
+        "simulated and measured",
+    )
+
+
+def draw_both_timelines(
+    program: Path, config: ValidateConfig, record: Record, label: str, folder: Path
+) -> Picture:
+    """Of a record that holds a timeline."""
+    trace = folder / "timeline.json"
+    with replaced(trace) as temporary:
+        run_program([*command(program, config, record), "--trace", str(temporary)])
+    svg, _ = style.save(_timeline_figure(config, record, trace, label), folder / "timeline.svg")
+    return Picture(svg, f"The same operation, simulated and measured (n = 1): {record.name}.")
+
+
+def render(
+    config: ValidateConfig, pictures: Sequence[Picture], tables: Sequence[DataTable], tail: str
+) -> str:
+    title = html.escape(config.title)
+    return (
+        f'<section id="{config.id}">\n<h2>{title}</h2>\n'
+        "<p>Lines are <strong>simulated</strong>, points are <strong>measured</strong>.</p>\n"
+        + "".join(render_table(table) for table in tables[:1])
+        + "".join(render_picture(picture) for picture in pictures)
+        + "".join(render_table(table) for table in tables[1:])
+        + tail
+        + "</section>\n"
+    )
+
+
+def _show(table: DataTable) -> None:
+    print(f"\n{table.title}")
+    lines = [table.columns, *table.rows]
+    cells = [
+        [f"{cell:.2f}" if isinstance(cell, float) else str(cell) for cell in line]
+        for line in lines
+    ]
+    widths = [max(len(line[column]) for line in cells) for column in range(len(table.columns))]
+    for line in cells:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def study(
+    program: Path,
+    results: Path,
+    update_figures: bool,
+    progress: Callable[[str], None],
+    source: Path = SOURCE,
+) -> None:
+    """The whole of it. Raises InputError and RunFailed."""
+    config = load_validate_config(source / "config.toml")
+    records = load_records(config, source / "results")
+    calibration = load_calibration(config.calibration)
+    folder = results / NAME
+    if folder.exists():
+        # Pictures of records that are gone would otherwise stay and look like results.
+        shutil.rmtree(folder)
+
+    points = compare_records(program, config, judged_of(records), progress)
+    write_text(folder / "validate.csv", format_points(points))
+    progress("drawing")
+    pictures = draw(config, points, calibration.label, folder)
+    for record in records:
+        if record.name == config.timeline:
+            pictures.append(
+                draw_both_timelines(program, config, record, calibration.label, folder)
+            )
+    tables = [
+        summary_table(config, points),
+        verdict_table(config, points),
+        parts_table(config, points),
+    ]
+    commands = [command(program, config, record) for record in records]
+    manifest = build_manifest(config, calibration, commands, program)
+    manifest["records"] = hashes(records)
+    write_manifest(folder / "manifest.json", manifest)
+    tail = render_calibration(calibration) + render_manifest(manifest)
+    write_section(results, NAME, render(config, pictures, tables, tail))
+    for table in tables[:2]:
+        _show(table)
+    missed = [row for row in tables[0].rows if "NO" in row]
+    print(f"{len(judged(points))} checked, {len(tables[0].rows) - len(missed)} of "
+          f"{len(tables[0].rows)} classes within their band")
+    if update_figures:
+        for picture in pictures:
+            with replaced(source / picture.svg.name) as temporary:
+                shutil.copyfile(picture.svg, temporary)
