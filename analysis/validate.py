@@ -75,8 +75,8 @@ def _timeline_figure(config: ValidateConfig, record: Record, trace: Path, label:
         load_trace(trace),
         f"{record.pattern} of {format_size(size_bytes)}, {record.ranks} ranks: simulated and "
         "measured",
-        f"Simulated: calibration {label}, network {config.network}. One operation each (n = 1), from "
-        f"its first leg on.\nMeasured: {record.machine.label}, {record.backend}.",
+        f"Simulated: calibration {label}, network {config.network}. One operation each (n = 1), "
+        f"from its first leg on.\nMeasured: {record.machine.label}, {record.backend}.",
         "simulated and measured",
     )
 
@@ -116,7 +116,8 @@ def _show(table: DataTable) -> None:
     ]
     widths = [max(len(line[column]) for line in cells) for column in range(len(table.columns))]
     for line in cells:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+        padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        print("  ".join(padded).rstrip())
 
 
 def study(

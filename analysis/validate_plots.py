@@ -111,7 +111,7 @@ def _finish(figure: Figure, handles: Sequence[Line2D], caption: str, height: flo
 
 
 def _draw_algbw(axes: Axes, points: Sequence[Point], color: str) -> None:
-    """One pattern and number of ranks: the simulated line, the measured points with their rounds."""
+    """One pattern and number of ranks: the simulated line, the measured points and their rounds."""
     times = [(point, point.row) for point in points]
     simulated = [point.algbw_gb_per_s(row.simulated_us or 0.0) for point, row in times]
     axes.plot([row.size_bytes for _, row in times], simulated, color=color, linewidth=1)

@@ -47,8 +47,10 @@ std::string link_note(const ComparisonHead& head) {
         head.wire == engine::WireKind::kMap ? "wire moves nothing"
                                             : "NICs have the topology's rate");
   }
-  return fmt::format("the simulated NICs have this link's rate ({}) and delay ({})",
-                     to_string(*hardware.link_rate), engine::to_string(hardware.link_delay));
+  return fmt::format(
+      "the simulated NICs have this link's rate ({}) and delay ({}); "
+      "they receive no faster either, which this link may",
+      to_string(*hardware.link_rate), engine::to_string(hardware.link_delay));
 }
 
 /// What may be expected of the copy legs.

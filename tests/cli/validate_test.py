@@ -190,8 +190,8 @@ class Validate(ProgramTest):
         return lines
 
     def expect_both_timelines(self, lines: dict[str, list[dict[str, Any]]]) -> None:
-        self.assertEqual(sorted(lines), [f"{origin} rank {rank}"
-                                         for origin in ("measured", "simulated") for rank in (0, 1, 2)])
+        self.assertEqual(sorted(lines), [f"{origin} rank {rank}" for origin in
+                                         ("measured", "simulated") for rank in (0, 1, 2)])
         for origin in ("measured", "simulated"):
             # Two chunks; nothing but legs, each once, so that the same lies beside the same.
             for rank, leg in enumerate(LEGS):
