@@ -176,6 +176,11 @@ class Printer {
     std::fflush(stdout);
   }
 
+  static void add(const hw::ZeroSmVerdict& verdict) {
+    fmt::print("{}", to_string(verdict));
+    std::fflush(stdout);
+  }
+
   void write(std::span<const engine::TraceEvent> trace) {
     if (outputs_.csv) {
       write_csv(outputs_.csv->stream(), head_, results_);
@@ -217,6 +222,13 @@ void run_rank(const RunOptions& options, const hw::Launch& launch) {
   for (const Bytes size : job.sizes) {
     const RunResult result = measurement.measure(size, sink);
     if (printer) printer->add(result);
+    if (!options.measure.prove) continue;
+    const hw::ZeroSmVerdict verdict = measurement.prove();
+    if (printer) printer->add(verdict);
+    if (options.measure.strict && !verdict.holds()) {
+      throw hw::RunFailed(
+          fmt::format("size {}: SMs were used, see the verdict", engine::to_string(size)));
+    }
   }
   measurement.finish();
   if (printer) printer->write(trace);

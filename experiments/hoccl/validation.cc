@@ -60,12 +60,13 @@ std::string_view copy_note(hw::CopyKind copy) {
       return "# The copy legs of this host are compared with the named calibration of a GPU, which "
              "is not this host's:\n"
              "# only the wire is expected to agree, where its thread finds a core free.";
+    case hw::CopyKind::kCuda:
+      break;
   }
   // Whatever is not the host copies with the engines of a GPU.
   return "# The copy legs are those of the GPU's own copy engines: they are expected to agree "
-         "where "
-         "the calibration is\n"
-         "# that GPU's and its host's.";
+         "where\n"
+         "# the calibration is that GPU's and its host's.";
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "hw/cuda/cuda_devices.h"
 #include "hw/cuda/cuda_raii.h"
 #include "hw/device/cuda_block.h"
+#include "hw/proof/activity_recorder.h"
 #include "hw/stream/cuda_streams.h"
 
 namespace hoccl::hw {
@@ -57,6 +58,14 @@ class CudaDevice final : public Device {
     // From pageable memory the call returns when the last bytes are staged, not when they are
     // there.
     require_cuda(cudaStreamSynchronize(cudaStreamLegacy), "write to the GPU");
+  }
+  void start_recording() override {
+    use();
+    ActivityRecorder::instance().start();
+  }
+  ZeroSmVerdict stop_recording() override {
+    use();
+    return judge(ActivityRecorder::instance().stop());
   }
   std::unique_ptr<CopyEngine> make_copy_engine(std::function<void()> /*wake*/,
                                                LegTrace& trace) override {

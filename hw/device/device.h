@@ -9,6 +9,7 @@
 #include "hw/copy/copy_engine.h"
 #include "hw/device/memory_block.h"
 #include "hw/fabric/hw_options.h"
+#include "hw/proof/zero_sm_verdict.h"
 #include "hw/stream/streams.h"
 #include "hw/system/file_descriptor.h"
 #include "hw/trace/leg_trace.h"
@@ -37,6 +38,12 @@ class Device {
   /// Between memory of the GPU or of the host and ordinary memory; done when they return.
   virtual void read(std::span<std::byte> to, const std::byte* from) = 0;
   virtual void write(std::byte* to, std::span<const std::byte> from) = 0;
+
+  /// Records what the GPU does from now on, for this process. Slow: nothing may be timed meanwhile.
+  virtual void start_recording() = 0;
+  /// What it has done; all of it must have ended. Of ranks that are threads of one process, the
+  /// last one to ask is told of all. An empty verdict where there is no GPU.
+  virtual ZeroSmVerdict stop_recording() = 0;
 
   /// `wake` may be called after a completion, from any thread.
   virtual std::unique_ptr<CopyEngine> make_copy_engine(std::function<void()> wake,

@@ -19,6 +19,8 @@ class HostDevice final : public Device {
   [[nodiscard]] bool has_own_memory() const override { return false; }
   void read(std::span<std::byte> to, const std::byte* from) override;
   void write(std::byte* to, std::span<const std::byte> from) override;
+  void start_recording() override {}
+  ZeroSmVerdict stop_recording() override { return {}; }
   std::unique_ptr<CopyEngine> make_copy_engine(std::function<void()> wake,
                                                LegTrace& trace) override;
   std::unique_ptr<Streams> make_streams(std::function<void(engine::GateReached)> reached) override;

@@ -115,6 +115,7 @@ void HwFabric::write(const Region& region, std::span<const std::byte> from) {
   impl_->port->device().write(impl_->port->node().bytes(region).data, from);
 }
 
+Device& HwFabric::device() { return impl_->port->device(); }
 std::string HwFabric::device_description() const { return impl_->port->device().description(); }
 
 void HwFabric::enqueue_callback(StreamId stream, std::function<void()> callback) {

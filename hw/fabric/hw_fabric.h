@@ -14,6 +14,7 @@
 
 namespace hoccl::hw {
 
+class Device;
 class HwPort;
 
 /// One rank of a job on real threads and real memory: a copy engine and a link behind the seam.
@@ -49,7 +50,9 @@ class HwFabric final : public engine::Fabric {
   /// The same wherever they are, and slower. Nobody else may be using them.
   void read(std::span<std::byte> to, const engine::Region& region);
   void write(const engine::Region& region, std::span<const std::byte> from);
-  /// What plays the GPU, for people.
+  /// What plays the GPU.
+  [[nodiscard]] Device& device();
+  /// For people.
   [[nodiscard]] std::string device_description() const;
 
   /// The streams, as the application sees them. From any thread.

@@ -8,15 +8,10 @@
 #include <type_traits>
 
 #include "engine/base/units.h"
+#include "hw/copy/copy_channel.h"
 #include "hw/proof/activity.h"
 
 namespace hoccl::hw {
-
-/// The smallest copy that has to run on a copy engine. Below, the driver may send the bytes from
-/// the host along with the command, on the compute channel: measured on an H200 (driver 580.159)
-/// with H2D of 4 KiB; CUDA's documents give 64 KiB as the size up to which H2D does so. tests/cuda
-/// prints what the machine at hand does.
-inline constexpr engine::Bytes kSmallestDmaCopy{64 * 1024};
 
 /// Some copies, counted. Sizes are of single copies; of a batch that is one record, the mean.
 struct CopyCount {

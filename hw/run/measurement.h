@@ -12,6 +12,7 @@
 #include "engine/trace/trace.h"
 #include "hw/fabric/hw_fabric.h"
 #include "hw/fabric/proxy_thread.h"
+#include "hw/proof/zero_sm_verdict.h"
 #include "hw/run/failure_watch.h"
 #include "hw/run/rank_buffers.h"
 #include "hw/run/scenario.h"
@@ -37,6 +38,10 @@ class Measurement {
   /// traced operation. Throws RunFailed, at once and without a word to the others, who learn it as
   /// the loss of this rank; BootstrapError when a rank is lost.
   engine::RunResult measure(engine::Bytes size, std::vector<engine::TraceEvent>* trace = nullptr);
+
+  /// Runs one more operation of the last measured size while the GPU's activity is recorded. The
+  /// same verdict on all ranks.
+  ZeroSmVerdict prove();
 
   /// Waits for all ranks: until then this one may be needed as a relay.
   void finish();
