@@ -190,14 +190,14 @@ std::string_view to_string(ConstantKind kind) {
   return "?";
 }
 
-void Calibration::set(std::string_view key, std::string_view text) {
+void Calibration::set(std::string_view key, std::string_view text, Origin origin) {
   Setter setter(key, text);
   visit_constants(*this, setter);
   if (!setter.position()) {
     throw ConfigError(fmt::format("--set {}: unknown constant; expected one of {}", key,
                                   close_keys(entries(), key)));
   }
-  origins.at(*setter.position()) = {.source = "--set", .kind = ConstantKind::kInput};
+  origins.at(*setter.position()) = std::move(origin);
 }
 
 void Calibration::set(std::string_view assignment) {
@@ -207,6 +207,30 @@ void Calibration::set(std::string_view assignment) {
         fmt::format("--set {}: expected key=value, such as copy_engine.setup=2us", assignment));
   }
   set(assignment.substr(0, equals), assignment.substr(equals + 1));
+}
+
+const CopyEngineConstants& Calibration::copy_engine_of(engine::CopyClass copy_class) const {
+  switch (copy_class) {
+    case engine::CopyClass::kPeer:
+      return copy_engine;
+    case engine::CopyClass::kDeviceToHost:
+      return copy_engine_d2h;
+    case engine::CopyClass::kHostToDevice:
+      return copy_engine_h2d;
+  }
+  HOCCL_CHECK(false, "copy class {}", static_cast<int>(copy_class));
+}
+
+const CopyPostConstants& Calibration::copy_post_of(engine::CopyClass copy_class) const {
+  switch (copy_class) {
+    case engine::CopyClass::kPeer:
+      return cpu.post_peer;
+    case engine::CopyClass::kDeviceToHost:
+      return cpu.post_d2h;
+    case engine::CopyClass::kHostToDevice:
+      return cpu.post_h2d;
+  }
+  HOCCL_CHECK(false, "copy class {}", static_cast<int>(copy_class));
 }
 
 std::vector<CalibrationEntry> Calibration::entries() const {

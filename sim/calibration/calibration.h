@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/base/units.h"
+#include "engine/fabric.h"
 #include "engine/schedule/rates.h"
 #include "engine/topology/topology.h"
 
@@ -30,6 +31,7 @@ struct PortConstants {
   double efficiency = 0.0;
 };
 
+/// Of the engine of one copy class: NVLink peers, device to host and host to device have one each.
 struct CopyEngineConstants {
   engine::Seconds launch_latency;  ///< from the end of the CPU's call to the engine
   engine::Seconds setup;           ///< of a copy alone and of the first one of a batch
@@ -60,12 +62,19 @@ struct RegistrationConstants {
   engine::Seconds latency;  ///< from the call until NICs may touch a user buffer
 };
 
+/// CPU time of handing copies of one class to their engine, without the event behind them.
+struct CopyPostConstants {
+  engine::Seconds alone;
+  engine::Seconds batch;     ///< a batch, whatever its length
+  engine::Seconds in_batch;  ///< plus this for each of its copies
+};
+
 /// CPU time of one call, on the rank's proxy core or (application side) on the caller's.
 struct CpuConstants {
-  engine::Seconds post_copy;           ///< a copy handed over alone
-  engine::Seconds post_batch;          ///< handing over a batch, whatever its length
-  engine::Seconds post_copy_in_batch;  ///< plus this for each of its copies
-  engine::Seconds post_event;          ///< the event behind a copy or batch
+  CopyPostConstants post_peer;  ///< keys post_copy, post_batch, post_copy_in_batch
+  CopyPostConstants post_d2h;   ///< the same with _d2h
+  CopyPostConstants post_h2d;
+  engine::Seconds post_event;  ///< the event behind a copy or batch
   engine::Seconds post_write;
   engine::Seconds post_local_message;
   engine::Seconds post_remote_message;
@@ -106,7 +115,9 @@ struct Calibration {
   PortConstants nvlink;
   PortConstants nic;
   PortConstants pcie;
-  CopyEngineConstants copy_engine;
+  CopyEngineConstants copy_engine;  ///< for copies to peers
+  CopyEngineConstants copy_engine_d2h;
+  CopyEngineConstants copy_engine_h2d;
   QueuePairConstants queue_pair;
   MessageConstants message;
   GateConstants gate;
@@ -114,11 +125,22 @@ struct Calibration {
   CpuConstants cpu;
   NcclConstants nccl;
 
-  /// Replaces one constant ("copy_engine.setup", "2us"), as `--set` does. ConfigError for an
-  /// unknown key (naming close ones) or a value that does not fit.
-  void set(std::string_view key, std::string_view text);
+  /// Where a value comes from.
+  struct Origin {
+    std::string source;
+    ConstantKind kind = ConstantKind::kInput;
+  };
+
+  /// Replaces one constant ("copy_engine.setup", "2us"). ConfigError for an unknown key (naming
+  /// close ones) or a value that does not fit.
+  void set(std::string_view key, std::string_view text, Origin origin);
+  /// The same as `--set` does it, which is then the origin.
+  void set(std::string_view key, std::string_view text) { set(key, text, {.source = "--set"}); }
   /// `set` of "key=value".
   void set(std::string_view assignment);
+
+  [[nodiscard]] const CopyEngineConstants& copy_engine_of(engine::CopyClass copy_class) const;
+  [[nodiscard]] const CopyPostConstants& copy_post_of(engine::CopyClass copy_class) const;
 
   /// All constants in a fixed order.
   [[nodiscard]] std::vector<CalibrationEntry> entries() const;
@@ -129,11 +151,7 @@ struct Calibration {
   /// Of all keys and values, to tell results of different calibrations apart.
   [[nodiscard]] std::uint64_t hash() const;
 
-  /// Sources and kinds by position in `entries()`; written by the reader and by `set`.
-  struct Origin {
-    std::string source;
-    ConstantKind kind = ConstantKind::kInput;
-  };
+  /// By position in `entries()`; written by the reader and by `set`.
   std::vector<Origin> origins;
 };
 

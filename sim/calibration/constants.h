@@ -1,8 +1,20 @@
 #pragma once
 
+#include <string_view>
+
 #include "sim/calibration/calibration.h"
 
 namespace hoccl::sim {
+
+template <class Constants, class Visitor>
+void visit_copy_engine(std::string_view group, Constants& engine, Visitor& visit) {
+  visit(group, "launch_latency", engine.launch_latency);
+  visit(group, "setup", engine.setup);
+  visit(group, "setup_in_batch", engine.setup_in_batch);
+  visit(group, "setup_overlap", engine.setup_overlap, 0.0, 1.0);
+  visit(group, "concurrency", engine.concurrency, 1, 64);
+  visit(group, "completion_latency", engine.completion_latency);
+}
 
 /// Calls `visit(group, name, value)` for every quantity and `visit(group, name, value, low, high)`
 /// for every plain number, in the order of the files: the one list that reader, printer, `set`
@@ -14,12 +26,9 @@ void visit_constants(CalibrationType& c, Visitor&& visit) {
   visit("nic", "efficiency", c.nic.efficiency, 0.01, 1.0);
   visit("pcie", "efficiency", c.pcie.efficiency, 0.01, 1.0);
 
-  visit("copy_engine", "launch_latency", c.copy_engine.launch_latency);
-  visit("copy_engine", "setup", c.copy_engine.setup);
-  visit("copy_engine", "setup_in_batch", c.copy_engine.setup_in_batch);
-  visit("copy_engine", "setup_overlap", c.copy_engine.setup_overlap, 0.0, 1.0);
-  visit("copy_engine", "concurrency", c.copy_engine.concurrency, 1, 64);
-  visit("copy_engine", "completion_latency", c.copy_engine.completion_latency);
+  visit_copy_engine("copy_engine", c.copy_engine, visit);
+  visit_copy_engine("copy_engine_d2h", c.copy_engine_d2h, visit);
+  visit_copy_engine("copy_engine_h2d", c.copy_engine_h2d, visit);
 
   visit("queue_pair", "message_overhead", c.queue_pair.message_overhead);
   visit("queue_pair", "wire_latency", c.queue_pair.wire_latency);
@@ -34,9 +43,15 @@ void visit_constants(CalibrationType& c, Visitor&& visit) {
 
   visit("registration", "latency", c.registration.latency);
 
-  visit("cpu", "post_copy", c.cpu.post_copy);
-  visit("cpu", "post_batch", c.cpu.post_batch);
-  visit("cpu", "post_copy_in_batch", c.cpu.post_copy_in_batch);
+  visit("cpu", "post_copy", c.cpu.post_peer.alone);
+  visit("cpu", "post_batch", c.cpu.post_peer.batch);
+  visit("cpu", "post_copy_in_batch", c.cpu.post_peer.in_batch);
+  visit("cpu", "post_copy_d2h", c.cpu.post_d2h.alone);
+  visit("cpu", "post_batch_d2h", c.cpu.post_d2h.batch);
+  visit("cpu", "post_copy_in_batch_d2h", c.cpu.post_d2h.in_batch);
+  visit("cpu", "post_copy_h2d", c.cpu.post_h2d.alone);
+  visit("cpu", "post_batch_h2d", c.cpu.post_h2d.batch);
+  visit("cpu", "post_copy_in_batch_h2d", c.cpu.post_h2d.in_batch);
   visit("cpu", "post_event", c.cpu.post_event);
   visit("cpu", "post_write", c.cpu.post_write);
   visit("cpu", "post_local_message", c.cpu.post_local_message);

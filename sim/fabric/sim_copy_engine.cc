@@ -16,9 +16,9 @@ CopyEngineParameters parameters_of(const CopyEngineConstants& constants) {
 
 }  // namespace
 
-SimCopyEngine::SimCopyEngine(Clock& clock, Network& network, const Calibration& calibration,
+SimCopyEngine::SimCopyEngine(Clock& clock, Network& network, const CopyEngineConstants& constants,
                              engine::TraceSink* trace)
-    : engine_(clock, network, parameters_of(calibration.copy_engine)), trace_(trace) {
+    : engine_(clock, network, parameters_of(constants)), trace_(trace) {
   if (trace_ != nullptr) engine_.set_observer(this);
 }
 

@@ -12,7 +12,7 @@ namespace hoccl::sim {
 /// A copy engine of one device with the lanes of all ranks on that device, and their trace.
 class SimCopyEngine : public CopyObserver {
  public:
-  SimCopyEngine(Clock& clock, Network& network, const Calibration& calibration,
+  SimCopyEngine(Clock& clock, Network& network, const CopyEngineConstants& constants,
                 engine::TraceSink* trace);
 
   LaneId add_lane(const engine::Track& track);

@@ -76,11 +76,11 @@ Ticket SimLane::post(const CopyRequest& request) {
 }
 
 void SimLane::charge(const Batch& batch) {
-  const CpuConstants& cpu = world_.calibration.cpu;
+  const CopyPostConstants& post = world_.calibration.copy_post_of(lane_.copy_class);
   const auto count = static_cast<double>(batch.copies.size());
   const Seconds cost =
-      (batch.copies.size() == 1 ? cpu.post_copy : cpu.post_batch + count * cpu.post_copy_in_batch) +
-      cpu.post_event;
+      (batch.copies.size() == 1 ? post.alone : post.batch + count * post.in_batch) +
+      world_.calibration.cpu.post_event;
   port_.charge(CpuPart::kPostCopy, cost);
   world_.submit_times[port_.rank().index()] += cost * (batch.source_leg_count / count);
 }

@@ -16,8 +16,11 @@ World::World(const engine::Topology& machine_topology, const Calibration& consta
   const std::size_t count =
       static_cast<std::size_t>(topology.device_count()) * engine::kCopyClassCount;
   engines.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    engines.push_back(std::make_unique<SimCopyEngine>(clock, *network, calibration, trace));
+  for (int device = 0; device < topology.device_count(); ++device) {
+    for (const engine::CopyClass copy_class : engine::kCopyClasses) {
+      engines.push_back(std::make_unique<SimCopyEngine>(
+          clock, *network, calibration.copy_engine_of(copy_class), trace));
+    }
   }
 }
 

@@ -18,6 +18,7 @@ namespace hoccl::sim {
 namespace {
 
 using engine::ConfigError;
+using engine::CopyClass;
 using engine::Seconds;
 using namespace engine::literals;
 using testing::AllOf;
@@ -101,10 +102,27 @@ TEST(Calibration, OnlyTheH800IsFitted) {
 TEST(Calibration, TermsOfASmallDeviceToHostCopyAddUpToTheMeasuredTime) {
   // 6.5 us from submission to completion of 4 KiB at 55.3 GB/s, one H200.
   const Calibration c = resolve_calibration("h200");
-  const Seconds sum = c.cpu.post_copy + c.cpu.post_event + c.copy_engine.launch_latency +
-                      c.copy_engine.setup + 4_KiB / 55.3_GBps + c.copy_engine.completion_latency +
+  const CopyEngineConstants& engine = c.copy_engine_d2h;
+  const Seconds sum = c.cpu.post_d2h.alone + c.cpu.post_event + engine.launch_latency +
+                      engine.setup + 4_KiB / 55.3_GBps + engine.completion_latency +
                       c.cpu.poll_empty + c.cpu.poll_copies;
   EXPECT_NEAR(engine::microseconds(sum), 6.5, 0.1);
+}
+
+TEST(Calibration, EachCopyClassHasConstantsOfItsOwn) {
+  Calibration c = resolve_calibration("h200");
+  c.set("copy_engine.setup=1us");
+  c.set("copy_engine_d2h.setup=2us");
+  c.set("copy_engine_h2d.setup=3us");
+  c.set("cpu.post_copy=4us");
+  c.set("cpu.post_batch_d2h=5us");
+  c.set("cpu.post_copy_in_batch_h2d=6us");
+  EXPECT_EQ(c.copy_engine_of(CopyClass::kPeer).setup, 1_us);
+  EXPECT_EQ(c.copy_engine_of(CopyClass::kDeviceToHost).setup, 2_us);
+  EXPECT_EQ(c.copy_engine_of(CopyClass::kHostToDevice).setup, 3_us);
+  EXPECT_EQ(c.copy_post_of(CopyClass::kPeer).alone, 4_us);
+  EXPECT_EQ(c.copy_post_of(CopyClass::kDeviceToHost).batch, 5_us);
+  EXPECT_EQ(c.copy_post_of(CopyClass::kHostToDevice).in_batch, 6_us);
 }
 
 TEST(Calibration, RatesAreNominalTimesEfficiency) {

@@ -107,8 +107,8 @@ class HandDriven : public testing::Test {
 
   engine::BytesPerSecond nvlink_rate() { return constants_.rates(*topology_).nvlink; }
   engine::BytesPerSecond nic_rate() { return constants_.rates(*topology_).nic; }
-  engine::Seconds single_copy_cost() {
-    return constants_.cpu.post_copy + constants_.cpu.post_event;
+  engine::Seconds single_copy_cost(engine::CopyClass copy_class = engine::CopyClass::kPeer) {
+    return constants_.copy_post_of(copy_class).alone + constants_.cpu.post_event;
   }
 
   engine::TraceRecorder trace_;

@@ -18,10 +18,11 @@ constexpr Lane kFromHost{CopyClass::kHostToDevice, 0};
 
 class MachineLimits : public HandDriven {
  protected:
-  /// From the call to the first byte of a copy that is alone in its batch.
-  Seconds start_up() {
-    return single_copy_cost() + constants_.copy_engine.launch_latency +
-           constants_.copy_engine.setup;
+  /// Of a copy that is alone in its batch, until the CPU can see it.
+  Seconds copy_time(CopyClass copy_class, Seconds transfer) {
+    const CopyEngineConstants& engine = constants_.copy_engine_of(copy_class);
+    return single_copy_cost(copy_class) + engine.launch_latency + engine.setup + transfer +
+           engine.completion_latency;
   }
   engine::Region buffer(int rank, Bytes size) {
     return {fabric_->allocate(engine::Rank(rank), size), 0_B, size};
@@ -35,28 +36,53 @@ class MachineLimits : public HandDriven {
 TEST_F(MachineLimits, OneDirectionOfPcieHasItsOneWayRate) {
   start("h200-1x1");
   post(0, kToHost, buffer(0, 64_MiB), send_slot(0, 0, 64_MiB));
-  const Seconds end =
-      start_up() + 64_MiB / topology_->pcie().one_way + constants_.copy_engine.completion_latency;
+  const Seconds end = copy_time(CopyClass::kDeviceToHost, 64_MiB / topology_->pcie().one_way);
   EXPECT_NEAR(fabric_->run() / end, 1.0, kRounding);
 }
 
+TEST_F(MachineLimits, EachDirectionHasTheConstantsOfItsOwnEngine) {
+  start("h200-1x1", {"copy_engine_h2d.setup=7us", "copy_engine_h2d.launch_latency=3us",
+                     "copy_engine_h2d.completion_latency=2us", "cpu.post_copy_h2d=5us",
+                     "copy_engine_d2h.setup=11us", "copy_engine.setup=13us"});
+  post(0, kFromHost, receive_slot(0, 0, 64_MiB), buffer(0, 64_MiB));
+  const Seconds end =
+      5_us + constants_.cpu.post_event + 3_us + 7_us + 64_MiB / topology_->pcie().one_way + 2_us;
+  EXPECT_NEAR(fabric_->run() / end, 1.0, kRounding);
+}
+
+TEST_F(MachineLimits, BatchesOfEachDirectionCostTheCpuWhatTheirClassSays) {
+  start("h200-1x1", {"cpu.post_batch_h2d=5us", "cpu.post_copy_in_batch_h2d=2us",
+                     "cpu.post_batch_d2h=7us", "cpu.post_batch=11us"});
+  const engine::Region target = buffer(0, 2_MiB);
+  for (int half = 0; half < 2; ++half) {
+    port(0).post_copy(kFromHost, copy(receive_slot(0, half, 1_MiB),
+                                      {target.buffer, 1_MiB * std::int64_t{half}, 1_MiB}));
+  }
+  port(0).flush();
+  EXPECT_NEAR(port(0).cpu_account().of(CpuPart::kPostCopy) /
+                  (5_us + 2.0 * 2_us + constants_.cpu.post_event),
+              1.0, kRounding);
+}
+
 TEST_F(MachineLimits, BothDirectionsOfPcieShareTheDuplexCapacity) {
-  start("h200-1x1");
+  // Both begin at once, so that both end at once.
+  start("h200-1x1", {"copy_engine_d2h.setup=2us", "copy_engine_h2d.setup=2us",
+                     "cpu.post_copy_d2h=1us", "cpu.post_copy_h2d=1us"});
   // Rank 1 is another process on the same device: other engine, same port.
   post(0, kToHost, buffer(0, 64_MiB), send_slot(0, 0, 64_MiB));
   post(1, kFromHost, receive_slot(1, 0, 64_MiB), buffer(1, 64_MiB));
-  const Seconds end = start_up() + 64_MiB / topology_->pcie().duplex_each +
-                      constants_.copy_engine.completion_latency;
+  const Seconds end = copy_time(CopyClass::kDeviceToHost, 64_MiB / topology_->pcie().duplex_each);
   EXPECT_NEAR(fabric_->run() / end, 1.0, kRounding);
 }
 
 TEST_F(MachineLimits, RanksOfOneDeviceShareItsCopyEngine) {
-  start("h200-1x1", {"copy_engine.concurrency=1"});
+  start("h200-1x1");
+  ASSERT_EQ(constants_.copy_engine_d2h.concurrency, 1);
   post(0, kToHost, buffer(0, 16_MiB), send_slot(0, 0, 16_MiB));
   post(1, kToHost, buffer(1, 16_MiB), send_slot(1, 0, 16_MiB));
-  const Seconds each = constants_.copy_engine.setup + 16_MiB / topology_->pcie().one_way;
-  const Seconds end = single_copy_cost() + constants_.copy_engine.launch_latency + 2.0 * each +
-                      constants_.copy_engine.completion_latency;
+  const Seconds transfer = 16_MiB / topology_->pcie().one_way;
+  const Seconds end =
+      copy_time(CopyClass::kDeviceToHost, transfer) + constants_.copy_engine_d2h.setup + transfer;
   EXPECT_NEAR(fabric_->run() / end, 1.0, kRounding);
 }
 

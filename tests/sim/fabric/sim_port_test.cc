@@ -53,7 +53,7 @@ TEST_F(SimPortTest, ABatchPaysTheSetupOnceAndCompletesAsOne) {
   port(0).flush();
   const CopyEngineConstants& engine = constants_.copy_engine;
   const CpuConstants& cpu = constants_.cpu;
-  const Seconds cost = cpu.post_batch + kCopies * cpu.post_copy_in_batch + cpu.post_event;
+  const Seconds cost = cpu.post_peer.batch + kCopies * cpu.post_peer.in_batch + cpu.post_event;
   const Seconds end = cost + engine.launch_latency + engine.setup +
                       (kCopies - 1) * engine.setup_in_batch + kCopies * (1_MiB / nvlink_rate());
   fabric_->run_until(end + engine.completion_latency - Seconds(1e-10));
