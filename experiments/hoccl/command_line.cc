@@ -19,9 +19,9 @@ using engine::ConfigError;
 
 constexpr std::string_view kProgram = "hoccl";
 #ifdef HOCCL_WITH_SIM
-constexpr std::string_view kVerbs = "plan, sim, run, validate or doctor";
+constexpr std::string_view kVerbs = "plan, sim, run, validate, calibrate or doctor";
 #else
-constexpr std::string_view kVerbs = "plan, run or doctor (this build has no simulation)";
+constexpr std::string_view kVerbs = "plan, run, calibrate or doctor (this build has no simulation)";
 #endif
 
 constexpr std::string_view kUsage =
@@ -36,6 +36,7 @@ constexpr std::string_view kUsage =
 #ifdef HOCCL_WITH_SIM
     "  validate  simulate and measure it, side by side\n"
 #endif
+    "  calibrate measure a GPU of this machine, write the model's constants\n"
     "  doctor    what this machine offers, and what to do about each problem\n"
     "hoccl <verb> --help lists a verb's options, hoccl --version the version.\n";
 
@@ -104,6 +105,10 @@ Verb parse_command_line(const std::vector<std::string>& words) {
   if (verb == "doctor") {
     return parse_verb(words, "Shows what this machine offers and what to do about each problem.",
                       add_doctor_options, DoctorOptions{});
+  }
+  if (verb == "calibrate") {
+    return parse_verb(words, "Measures a GPU and writes the constants of the model.",
+                      add_calibrate_options, CalibrateOptions{});
   }
 #ifdef HOCCL_WITH_SIM
   const std::string command = fmt::format("{} {}", kProgram, fmt::join(words, " "));

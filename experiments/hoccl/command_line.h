@@ -13,8 +13,8 @@ struct HelpText {
   std::string text;
 };
 
-using Verb =
-    std::variant<HelpText, PlanOptions, SimOptions, RunOptions, ValidateOptions, DoctorOptions>;
+using Verb = std::variant<HelpText, PlanOptions, SimOptions, RunOptions, ValidateOptions,
+                          DoctorOptions, CalibrateOptions>;
 
 /// Reads the words after the program's name. Throws ConfigError of one line naming the option, its
 /// value and what was expected. Looks at the command line only: names of topologies, patterns and

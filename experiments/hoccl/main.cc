@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/base/config_error.h"
+#include "experiments/hoccl/calibrate_verb.h"
 #include "experiments/hoccl/command_line.h"
 #include "experiments/hoccl/doctor_verb.h"
 #include "experiments/hoccl/plan_verb.h"
@@ -32,6 +33,7 @@ struct Runner {
   }
   int operator()(const RunOptions& options) const { return run_run(options); }
   int operator()(const DoctorOptions& options) const { return run_doctor(options); }
+  int operator()(const CalibrateOptions& options) const { return run_calibrate(options); }
 #ifdef HOCCL_WITH_SIM
   int operator()(const SimOptions& options) const {
     run_sim(options);

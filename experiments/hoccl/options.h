@@ -129,10 +129,22 @@ struct DoctorOptions {
   int slots = 16;
 };
 
+struct CalibrateOptions {
+  PatternOptions pattern;  ///< what was given, no more
+  std::string topology = "h200-1x1";
+  int device = 0;
+  std::string base = "h200";
+  std::string out_file;
+  std::string csv_file;      ///< empty: none
+  std::string samples_file;  ///< empty: measure here and now
+  bool gates_only = false;
+};
+
 inline PatternOptions& pattern_options(PlanOptions& options) { return options.pattern; }
 inline PatternOptions& pattern_options(SimOptions& options) { return options.work.pattern; }
 inline PatternOptions& pattern_options(RunOptions& options) { return options.work.pattern; }
 inline PatternOptions& pattern_options(ValidateOptions& options) { return options.work.pattern; }
 inline PatternOptions& pattern_options(DoctorOptions& options) { return options.pattern; }
+inline PatternOptions& pattern_options(CalibrateOptions& options) { return options.pattern; }
 
 }  // namespace hoccl::cli

@@ -243,4 +243,20 @@ void add_doctor_options(CLI::App& app, DoctorOptions& values) {
                   "send slots, and receive slots, of every staging place");
 }
 
+void add_calibrate_options(CLI::App& app, CalibrateOptions& values) {
+  OptionReader options(app);
+  options.integer("--device", values.device, 0, kAny, "the GPU to measure, as CUDA counts them");
+  options.file("--out", values.out_file, "the calibration to write (.toml)");
+  options.file("--csv", values.csv_file, "write every sample as CSV");
+  options.text("--base", values.base,
+               "where constants that one GPU does not show come from: h800, h200, gb200 or a .toml "
+               "file; default: h200");
+  options.text("--topology", values.topology,
+               "whose rates the measured efficiencies are shares of; default: h200-1x1");
+  options.file("--samples", values.samples_file,
+               "fit what an earlier run has written with --csv, here or elsewhere");
+  options.flag("--gates-only", values.gates_only,
+               "print samples of the gates at the present CUDA_DEVICE_MAX_CONNECTIONS, and stop");
+}
+
 }  // namespace hoccl::cli
