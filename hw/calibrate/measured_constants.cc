@@ -131,9 +131,9 @@ void Deriver::derive_calls() {
   const std::string first(to_string(CopyClass::kDeviceToHost));
   post_event_ = put_median("cpu.post_event", {kEventCall, first, kCallSize},
                            "cudaEventRecord behind a copy in a busy stream");
-  poll_empty_ = put_median("cpu.poll_empty", {kQueryPending, first, kSignalSize},
+  poll_empty_ = put_median("cpu.poll_empty", {kQueryPending, first, kSignalSize, 1},
                            "cudaEventQuery of a pending event; the rings beside it are cached");
-  poll_copies_ = put_median("cpu.poll_copies", {kQueryDone, first, kSignalSize},
+  poll_copies_ = put_median("cpu.poll_copies", {kQueryDone, first, kSignalSize, 1},
                             "the first cudaEventQuery that finds the event done");
 }
 
