@@ -21,6 +21,7 @@ constexpr int kRepetitions = 15;
 /// Enough that the events around them do not count, and few enough to be handed over in time.
 constexpr int kCopies = 64;
 constexpr Bytes kMostBytes = 256_MiB;
+constexpr int kFewestBatches = 6;
 constexpr int kDuplexCopies = 24;
 constexpr int kDuplexCounted = 16;
 
@@ -103,7 +104,7 @@ void measure_batches(CopyPath& path, Samples& samples) {
   EngineStopwatch watch(path);
   for (const Bytes size : kBatchSizes) {
     for (const int count : kBatchCounts) {
-      const int batches = std::max(2, 2 * copies_of(size) / count);
+      const int batches = std::max(kFewestBatches, 2 * copies_of(size) / count);
       repeat({kBatchTime, path.name(), size, count}, samples, [&]() -> std::optional<Seconds> {
         watch.start(stream);
         for (int i = 0; i < batches; ++i) {

@@ -21,6 +21,7 @@ namespace {
 
 constexpr int kLatencyRepetitions = 200;
 constexpr int kWorkRepetitions = 20;
+constexpr Seconds kWarmUp{0.3};  ///< the GPU's clocks have risen by then
 constexpr Seconds kPause{30e-6};
 /// A stream that was given a wait has come to it by then.
 constexpr Seconds kBlockedAfter{50e-6};
@@ -120,7 +121,8 @@ class GateBench {
   void measure_work() {
     choose_piece();
     Opener opener(words_);
-    (void)work(opener, Gating::kNone);  // the first one is slow
+    const Seconds warm = monotonic_now() + kWarmUp;
+    while (monotonic_now() < warm) (void)work(opener, Gating::kNone);
     for (int i = 0; i < kWorkRepetitions; ++i) {
       add(kWorkAlone, work(opener, Gating::kNone));
       add(kWorkSameStream, work(opener, Gating::kSameStream));
@@ -257,8 +259,8 @@ void measure_gates(Samples& samples) {
   const int connections = max_connections();
   for (const char* mechanism : {kMemoryOperations, kHostFunctions}) {
     GateBench bench(mechanism, connections, samples);
-    bench.measure_latencies();
     bench.measure_work();
+    bench.measure_latencies();
   }
 }
 

@@ -8,13 +8,12 @@ from program import ProgramTest
 
 # Each case: its arguments (separated by blanks) and what the line must hold.
 CASES: list[tuple[str, list[str]]] = [
-    ("", ["no verb", "expected plan, sim, run, validate or doctor"]),
-    ("simulate", ["verb 'simulate'", "expected plan, sim, run, validate or doctor"]),
-    ("train", ["verb 'train'", "expected plan, sim, run, validate or doctor"]),
-    ("calibrate", ["verb 'calibrate'", "expected plan, sim, run, validate or doctor"]),
-    ("sweep", ["verb 'sweep'", "expected plan, sim, run, validate or doctor"]),
-    ("tune", ["verb 'tune'", "expected plan, sim, run, validate or doctor"]),
-    ("--chunk 2MiB", ["verb '--chunk'", "expected plan, sim, run, validate or doctor"]),
+    ("", ["no verb", "expected plan, sim, run, validate, calibrate or doctor"]),
+    ("simulate", ["verb 'simulate'", "expected plan, sim, run, validate, calibrate or doctor"]),
+    ("train", ["verb 'train'", "expected plan, sim, run, validate, calibrate or doctor"]),
+    ("sweep", ["verb 'sweep'", "expected plan, sim, run, validate, calibrate or doctor"]),
+    ("tune", ["verb 'tune'", "expected plan, sim, run, validate, calibrate or doctor"]),
+    ("--chunk 2MiB", ["verb '--chunk'", "expected plan, sim, run, validate, calibrate or doctor"]),
     ("sim --bogus 1", ["--bogus", "expected"]),
     ("sim extra", ["extra", "expected"]),
     ("plan extra", ["extra", "expected"]),
