@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/fabric.h"
+#include "engine/base/config_error.h"
 #include "hw/calibrate/gate_table.h"
 #include "hw/calibrate/what_is_measured.h"
 
@@ -39,6 +39,15 @@ std::optional<Summary> summary_of(const Samples& samples, const SeriesKey& key) 
 std::string median(const Samples& samples, const SeriesKey& key) {
   const std::optional<Summary> summary = summary_of(samples, key);
   return summary ? us(summary->median) : "-";
+}
+
+/// As the measured ones are printed: the entry says "119.99999999999999ns".
+std::string base_value(const sim::CalibrationEntry& entry) {
+  try {
+    return fmt::format("{:.3f}us", engine::microseconds(engine::parse_seconds(entry.value)));
+  } catch (const engine::ConfigError&) {  // no time
+    return entry.value;
+  }
 }
 
 void print_engines(const Samples& samples) {
@@ -184,7 +193,7 @@ void print_constants(const std::vector<hw::MeasuredConstant>& constants,
   for (const hw::MeasuredConstant& constant : constants) {
     const auto found = std::ranges::find(entries, constant.key, &sim::CalibrationEntry::key);
     fmt::print("{:<36} {:>12} {:>12}\n", constant.key, constant.value,
-               found == entries.end() ? "-" : found->value);
+               found == entries.end() ? "-" : base_value(*found));
   }
   fmt::print("# all {} other constants are the base's\n", entries.size() - constants.size());
 }

@@ -58,7 +58,7 @@ class Calibrate(ProgramTest):
         self.write("raw.csv", recorded())
         text = self.succeed("calibrate", "--samples", "raw.csv", "--out", "new.toml", "--csv", "again.csv")
         self.assertIn("# measured: Fake GPU, driver 1.2, CUDA 13.0, 2025-01-02\n# a note\n", text)
-        self.assertRegex(text, r"(?m)^copy_engine_d2h\.setup +1\.75us +1\.88us$")
+        self.assertRegex(text, r"(?m)^copy_engine_d2h\.setup +1\.75us +1\.880us$")
         self.assertRegex(text, r"(?m)^memory-operations, CUDA_DEVICE_MAX_CONNECTIONS=8$")
         self.assertRegex(text, r"ready latency 9\.50 \[9\.50, 9\.50\]")
         new = tomllib.loads(self.read("new.toml"))
