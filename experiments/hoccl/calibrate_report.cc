@@ -151,8 +151,8 @@ void print_calls(const Samples& samples) {
   fmt::print("# CPU time of calls in us, median [p10, p90]\n");
   for (const auto& [key, series] : samples.series()) {
     if (!key.measurement.starts_with("call_") || key.measurement == hw::kBatchCall) continue;
-    const bool is_of_every_size = key.size != Bytes(0) && key.size != hw::kCallSize;
-    if (is_of_every_size && key.size != hw::kSignalSize) continue;
+    // Those taken with the latencies are there for every size.
+    if (key.count == 1 && key.size != hw::kSignalSize) continue;
     fmt::print("{:<22} {:<8} {:>24}\n", key.measurement, key.subject,
                with_spread(hw::summarise(series)));
   }
