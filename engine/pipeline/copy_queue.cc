@@ -14,7 +14,7 @@ bool CopyQueue::has_room(CopyClass copy_class) const {
   return in_flight(copy_class) < options_.quantum;
 }
 
-void CopyQueue::post(CopyClass copy_class, const CopyJob& job) {
+void CopyQueue::post(CopyClass copy_class, const CopyJob& job, std::int64_t batch_limit) {
   HOCCL_CHECK(has_room(copy_class), "{} copies are ahead of the engine already",
               engine(copy_class).in_flight);
   Engine& chosen = engine(copy_class);
@@ -23,8 +23,11 @@ void CopyQueue::post(CopyClass copy_class, const CopyJob& job) {
                                        return a.in_flight.size() < b.in_flight.size();
                                      });
   const auto index = static_cast<std::uint8_t>(lane - chosen.lanes.begin());
+  const std::int64_t half = std::max(options_.quantum / 2, 1);
+  if (options_.batch == 0 && lane->open >= std::min(batch_limit, half)) flush();
   port_.post_copy({copy_class, index}, job.request);
   lane->in_flight.push_back(job);
+  lane->open += 1;
   chosen.in_flight += 1;
   unflushed_ += 1;
   if (options_.batch > 0 && unflushed_ >= options_.batch) flush();
@@ -34,6 +37,9 @@ void CopyQueue::flush() {
   if (unflushed_ == 0) return;
   port_.flush();
   unflushed_ = 0;
+  for (Engine& engine : engines_) {
+    for (LaneState& lane : engine.lanes) lane.open = 0;
+  }
 }
 
 void CopyQueue::complete(const CopiesDone& done, std::vector<Ended>& ended) {

@@ -31,8 +31,10 @@ class CopyQueue {
   CopyQueue(Port& port, const PipelineOptions& options);
 
   [[nodiscard]] bool has_room(CopyClass copy_class) const;
-  /// Posts on the least loaded lane of the engine. Needs room.
-  void post(CopyClass copy_class, const CopyJob& job);
+  /// Posts on the least loaded lane of the engine. Needs room. Where batches are adaptive, the
+  /// copy's batch ends up with no more than `batch_limit` copies, and no more than half of the
+  /// quantum: so that a batch waits behind the one that runs.
+  void post(CopyClass copy_class, const CopyJob& job, std::int64_t batch_limit);
   /// Ends the batches that are open.
   void flush();
 
@@ -54,6 +56,7 @@ class CopyQueue {
   struct LaneState {
     Ticket last_done{0};
     std::deque<CopyJob> in_flight;
+    std::int64_t open = 0;  ///< of them: not handed over yet
   };
   struct Engine {
     std::vector<LaneState> lanes;

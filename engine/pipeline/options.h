@@ -20,7 +20,8 @@ struct PipelineOptions {
   /// Writes in flight per sending NIC, over all its queue pairs. A few keep it busy; more only
   /// share its rate, and each would land later.
   int nic_depth = 4;
-  /// Copies handed to an engine at once: 0 takes what is ready now, 1 is the paper's reading.
+  /// Copies handed to an engine at once: 0 takes what is ready now (see batch_limit.h), 1 is the
+  /// paper's reading.
   int batch = 0;
   /// Nobody begins a stage before everybody has sent all of the one before.
   bool barrier = false;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/base/check.h"
+#include "engine/pipeline/batch_limit.h"
 #include "engine/pipeline/p2p_executor.h"
 #include "engine/topology/topology.h"
 
@@ -170,7 +171,10 @@ void P2pExecutor::post_delivery(CopyClass copy_class, const Delivery& delivery) 
                      delivery.flow->transfer->source};
   job.target_flow = delivery.flow;
   job.landed = descriptor;
-  copies_.post(copy_class, job);
+  const TargetFlow& flow = *delivery.flow;
+  copies_.post(copy_class, job,
+               batch_limit(flow.delivered, flow.chunks - 1 - std::int64_t{descriptor.chunk},
+                           std::ssize(state.targets)));
   count_copy(job, 1);
   state.legs_in_flight += 1;
 }
@@ -193,7 +197,8 @@ void P2pExecutor::post_source_chunk(SourceFlow& flow) {
     job.request.target = flow.target_of(chunk);
     job.request.leg = Leg::kDirect;
   }
-  copies_.post(flow.copy_class, job);
+  copies_.post(flow.copy_class, job,
+               batch_limit(flow.copied, flow.chunks - flow.posted, std::ssize(state.sources)));
   count_copy(job, 1);
   state.legs_in_flight += 1;
 }

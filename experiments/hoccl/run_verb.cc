@@ -93,7 +93,24 @@ hw::HwOptions hardware_options(const RunOptions& options, const Work& work) {
   return hardware;
 }
 
-Job resolve_job(const RunOptions& options) {
+/// A GPU has one engine for each direction between host and device (measured on an H200), so a
+/// stream each is enough, and what keeps it busy are batches: one that runs and one behind it.
+RunOptions with_defaults_of(RunOptions options) {
+  if (options.measure.copy != hw::to_string(hw::CopyKind::kCuda)) return options;
+  constexpr int kStreams = 1;
+  constexpr int kQuantum = 16;
+  constexpr int kSlots = 48;
+  const auto is_default = [&](const char* option) {
+    return !options.work.pattern.given.contains(option);
+  };
+  if (is_default("--streams")) options.work.pipeline.streams = kStreams;
+  if (is_default("--quantum")) options.work.pipeline.quantum = kQuantum;
+  if (is_default("--slots")) options.work.slots = kSlots;
+  return options;
+}
+
+Job resolve_job(const RunOptions& given) {
+  const RunOptions options = with_defaults_of(given);
   Work work = resolve_work(options.work, options.work.slots);
   require_one_size(options.output.trace_file, work.sizes);
   std::vector<NamedFile> inputs = input_files(options.work.pattern);
@@ -177,7 +194,7 @@ class Printer {
   }
 
   static void add(const hw::ZeroSmVerdict& verdict) {
-    fmt::print("{}", to_string(verdict));
+    fmt::print("# one more operation, its copies posted one by one:\n{}", to_string(verdict));
     std::fflush(stdout);
   }
 

@@ -36,6 +36,9 @@ class CopyEngine {
   virtual std::optional<engine::CopiesDone> poll() = 0;
   /// Something that was flushed will complete without a wake-up call.
   [[nodiscard]] virtual bool must_be_polled() const { return false; }
+  /// From now on every copy is handed over on its own, or as many as were posted again. From any
+  /// thread.
+  virtual void hand_over_singly(bool /*singly*/) {}
   /// What a GPU's driver was asked for so far, by the thread that posts and polls; nothing where
   /// there is no driver.
   [[nodiscard]] virtual std::optional<engine::DriverUse> driver_use() const { return std::nullopt; }

@@ -48,7 +48,9 @@ Ticket CudaCopyEngine::post(Lane id, Copy copy) {
   use_.on_sms += on_sms ? 1 : 0;
   LaneState& lane = lanes_[id];
   lane.open.push_back(std::move(copy));
-  return Ticket(++lane.posted);
+  lane.posted += 1;
+  if (singly_.load(std::memory_order_relaxed)) hand_over(lane);
+  return Ticket(lane.posted);
 }
 
 void CudaCopyEngine::flush() {

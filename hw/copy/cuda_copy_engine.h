@@ -30,6 +30,7 @@ class CudaCopyEngine final : public CopyEngine {
   std::optional<engine::CopiesDone> poll() override;
   [[nodiscard]] bool must_be_polled() const override { return in_flight_.load() > 0; }
   [[nodiscard]] bool idle() const override { return in_flight_.load() == 0; }
+  void hand_over_singly(bool singly) override { singly_.store(singly); }
   [[nodiscard]] std::optional<engine::DriverUse> driver_use() const override { return use_; }
 
  private:
@@ -63,6 +64,7 @@ class CudaCopyEngine final : public CopyEngine {
   std::vector<CudaEvent> free_events_;
   std::atomic<std::size_t> in_flight_{0};  ///< batches; written by the posting thread
   engine::DriverUse use_;
+  std::atomic<bool> singly_{false};
   std::array<engine::Seconds, engine::kCopyClassCount> engine_free_{};  ///< of traced copies
   // Of one call, kept for their memory.
   std::vector<void*> targets_;

@@ -31,7 +31,10 @@ CudaGpu describe(int ordinal) {
 
 }  // namespace
 
-void prepare_cuda() { ::setenv("CUDA_MODULE_LOADING", "EAGER", /*replace=*/0); }
+void prepare_cuda() {
+  ::setenv("CUDA_MODULE_LOADING", "EAGER", /*replace=*/0);
+  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*replace=*/0);
+}
 
 std::vector<CudaGpu> cuda_gpus() {
   prepare_cuda();

@@ -24,8 +24,11 @@ struct CudaVersions {
   std::string runtime;  ///< of the toolkit this program was built with, as "13.0"
 };
 
-/// Before the first call to CUDA of a process: kernels are loaded when the program starts, because
-/// loading one lazily can block a copy behind a stream that waits (reference: mscclpp issue 394).
+/// Before the first call to CUDA of a process, and only what the user has not set: kernels are
+/// loaded when the program starts, because loading one lazily can block a copy behind a stream that
+/// waits (reference: mscclpp issue 394); and streams get as many queues of the hardware as there
+/// are, 32, because in a shared one a stream that waits at a gate would hold up another rank's
+/// copies.
 void prepare_cuda();
 
 /// All that this process may use; empty where there is no driver. Throws CudaError otherwise.

@@ -115,7 +115,16 @@ void HwFabric::write(const Region& region, std::span<const std::byte> from) {
   impl_->port->device().write(impl_->port->node().bytes(region).data, from);
 }
 
-Device& HwFabric::device() { return impl_->port->device(); }
+void HwFabric::start_recording() {
+  impl_->port->copies().hand_over_singly(true);
+  impl_->port->device().start_recording();
+}
+
+ZeroSmVerdict HwFabric::stop_recording() {
+  impl_->port->copies().hand_over_singly(false);
+  return impl_->port->device().stop_recording();
+}
+
 std::string HwFabric::device_description() const { return impl_->port->device().description(); }
 
 void HwFabric::enqueue_callback(StreamId stream, std::function<void()> callback) {

@@ -11,10 +11,10 @@
 #include "engine/trace/trace.h"
 #include "hw/bootstrap/bootstrap.h"
 #include "hw/fabric/hw_options.h"
+#include "hw/proof/zero_sm_verdict.h"
 
 namespace hoccl::hw {
 
-class Device;
 class HwPort;
 
 /// One rank of a job on real threads and real memory: a copy engine and a link behind the seam.
@@ -50,9 +50,13 @@ class HwFabric final : public engine::Fabric {
   /// The same wherever they are, and slower. Nobody else may be using them.
   void read(std::span<std::byte> to, const engine::Region& region);
   void write(const engine::Region& region, std::span<const std::byte> from);
-  /// What plays the GPU.
-  [[nodiscard]] Device& device();
-  /// For people.
+  /// Records what the GPU does for this process from now on. Copies are then handed over one by
+  /// one, because CUPTI keeps no record of batches (driver 580.159, CUPTI 13.0).
+  void start_recording();
+  /// What it has done; all of it must have ended. Of ranks that are threads of one process the last
+  /// one to ask is told of all.
+  ZeroSmVerdict stop_recording();
+  /// What plays the GPU, for people.
   [[nodiscard]] std::string device_description() const;
 
   /// The streams, as the application sees them. From any thread.

@@ -69,6 +69,7 @@ class HwPort final : public engine::Port {
   [[nodiscard]] Doorbell& doorbell() const { return node_->doorbell(); }
   [[nodiscard]] Node& node() { return *node_; }
   [[nodiscard]] Device& device() { return *device_; }
+  [[nodiscard]] CopyEngine& copies() { return *copies_; }
   [[nodiscard]] Streams& streams() { return *streams_; }
   [[nodiscard]] LegTrace& trace() { return trace_; }
   /// Nothing is under way; see HwFabric::idle().

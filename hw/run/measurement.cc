@@ -10,7 +10,6 @@
 #include "engine/rank_share.h"
 #include "engine/trace/leg_times.h"
 #include "engine/trace/trace_recorder.h"
-#include "hw/device/device.h"
 #include "hw/run/exchange.h"
 #include "hw/run/gather_trace.h"
 #include "hw/run/link_bound.h"
@@ -230,14 +229,14 @@ void Measurement::check_bytes() {
 }
 
 ZeroSmVerdict Measurement::prove() {
-  Device& device = fabric_.device();
-  device.start_recording();
+  fabric_.start_recording();
   meet();
   run(1);
   // Legs of others that this rank relays end before its own or theirs.
   meet();
   ZeroSmVerdict verdict;
-  for (const auto& rank : hw::exchange(fabric_.bootstrap(), std::vector{device.stop_recording()})) {
+  for (const auto& rank :
+       hw::exchange(fabric_.bootstrap(), std::vector{fabric_.stop_recording()})) {
     verdict = merge(verdict, rank.front());
   }
   return verdict;

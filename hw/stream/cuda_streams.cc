@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "engine/base/config_error.h"
@@ -36,10 +35,8 @@ CudaStreams::CudaStreams(int device, GateKind kind, std::function<void(GateReach
 
 CudaStreams::~CudaStreams() {
   // What waits would wait for ever, and a stream that is not drained must not be destroyed: its
-  // words are ours.
-  for (auto& [gate, state] : gates_) {
-    state.words->done.store(std::numeric_limits<Sequence>::max());
-  }
+  // words are ours. Not the largest number: streams compare as in a circle.
+  for (auto& [gate, state] : gates_) state.words->done.store(state.waited);
   for (const auto& [id, stream] : streams_) cudaStreamSynchronize(stream);
 }
 

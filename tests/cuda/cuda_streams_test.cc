@@ -103,6 +103,7 @@ TEST_P(CudaGates, RefuseAStreamThatIsCaptured) {
   cudaGraphDestroy(graph);
   streams_->enqueue_ready({1, StreamId(5)}, 1);
   EXPECT_EQ(reached(1), 1U);
+  streams_.reset();  // the stream must outlive it
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpu, CudaGates,
