@@ -75,10 +75,29 @@ install_packages() {
       install "${missing[@]}"
 }
 
-# build_target PRESET TARGET...: configures and builds them.
+# find_nvcc: prints the compiler of a CUDA toolkit 13, if there is one.
+find_nvcc() {
+  local nvcc
+  for nvcc in "$(command -v nvcc)" /usr/local/cuda/bin/nvcc; do
+    if [[ -x $nvcc ]] && "$nvcc" --version 2>/dev/null | grep -q 'release 13\.'; then
+      echo "$nvcc"
+      return
+    fi
+  done
+}
+
+# build_target PRESET TARGET...: configures and builds them. The release build has CUDA in it where that
+# can be compiled; the program needs no GPU for the rest.
 build_target() {
-  local preset=$1
+  local preset=$1 cuda=OFF
   shift
-  run_logged "build/$preset.log" cmake --preset "$preset" &&
+  if [[ $preset == release ]]; then
+    if [[ -n $(find_nvcc) ]]; then
+      cuda=ON
+    else
+      say "NO CUDA TOOLKIT 13 HERE: the CUDA backend is not compiled (README.md, \"CUDA\", says how to get it)"
+    fi
+  fi
+  run_logged "build/$preset.log" cmake --preset "$preset" "-DHOCCL_CUDA=$cuda" &&
     run_logged "build/$preset.log" cmake --build --preset "$preset" --target "$@"
 }

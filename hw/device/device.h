@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "engine/topology/topology.h"
 #include "hw/copy/copy_engine.h"
@@ -56,5 +57,11 @@ class Device {
 /// Throws ConfigError when the options name a GPU that is not there, or one that is not built in.
 std::unique_ptr<Device> make_device(const HwOptions& options, const engine::Topology& topology,
                                     engine::Rank rank);
+
+/// Each GPU that --copy cuda could use, for people; starts CUDA. Nothing where it is not built in
+/// or finds none. Throws the device's error.
+std::vector<std::string> describe_gpus();
+/// This program has --copy cuda.
+bool has_cuda();
 
 }  // namespace hoccl::hw

@@ -7,6 +7,9 @@
 #include "hw/device/gpu_files.h"
 #include "hw/device/host_device.h"
 #ifdef HOCCL_WITH_CUDA
+#include <fmt/format.h>
+
+#include "hw/cuda/cuda_devices.h"
 #include "hw/device/cuda_device.h"
 #endif
 
@@ -44,6 +47,31 @@ std::uint64_t process_token() {
   // A child of fork() has drawn what its parent has.
   constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15U;
   return drawn ^ (static_cast<std::uint64_t>(::getpid()) * kSpread);
+}
+
+std::vector<std::string> describe_gpus() {
+  std::vector<std::string> lines;
+#ifdef HOCCL_WITH_CUDA
+  const CudaVersions versions = cuda_versions();
+  for (const CudaGpu& gpu : cuda_gpus()) {
+    lines.push_back(fmt::format(
+        "{}: {}, {} SMs, {} copy engines, {:.0f} GiB{}", gpu.ordinal, gpu.name, gpu.multiprocessors,
+        gpu.copy_engines, static_cast<double>(gpu.memory_bytes) / 0x1p30,
+        gpu.memory_operations_64 ? "" : ", no 64-bit stream memory operations"));
+  }
+  if (!lines.empty()) {
+    lines.back() += fmt::format(" (driver {}, CUDA {})", versions.driver, versions.runtime);
+  }
+#endif
+  return lines;
+}
+
+bool has_cuda() {
+#ifdef HOCCL_WITH_CUDA
+  return true;
+#else
+  return false;
+#endif
 }
 
 void require_available(CopyKind kind) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "hw/device/device.h"
 #include "hw/device/gpu_files.h"
 
 namespace hoccl::hw {
@@ -30,6 +31,17 @@ std::string driver_version() {
   return line;
 }
 
+Check check_cuda() {
+  try {
+    const std::vector<std::string> gpus = describe_gpus();
+    if (!gpus.empty()) return {"GPUs", Finding::kOk, fmt::format("{}", fmt::join(gpus, "; ")), ""};
+    return {"GPUs", Finding::kWarning, "CUDA finds none",
+            "a driver of 580 or later, and CUDA_VISIBLE_DEVICES"};
+  } catch (const std::runtime_error& error) {
+    return {"GPUs", Finding::kWarning, error.what(), "nvidia-smi says more"};
+  }
+}
+
 }  // namespace
 
 Check check_gpus() {
@@ -42,9 +54,12 @@ Check check_gpus() {
     return {"GPUs", Finding::kWarning, fmt::format("a driver ({}), but no /dev/nvidia<n>", driver),
             "give this container its GPUs"};
   }
-  return {"GPUs", Finding::kInfo,
-          fmt::format("{} ({})", fmt::join(gpus, ", "), driver.empty() ? "no driver" : driver),
-          "not used: this program has --copy host only"};
+  if (!has_cuda()) {
+    return {"GPUs", Finding::kInfo,
+            fmt::format("{} ({})", fmt::join(gpus, ", "), driver.empty() ? "no driver" : driver),
+            "for --copy cuda build with HOCCL_CUDA=ON"};
+  }
+  return check_cuda();
 }
 
 Check check_rdma_devices() {

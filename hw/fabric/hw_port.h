@@ -91,8 +91,9 @@ class HwPort final : public engine::Port {
   void tell(engine::Completion completion);
   void lost(engine::Rank peer, bool died);
   [[nodiscard]] engine::PlaceId place_of(const engine::Region& region) const;
-  std::optional<engine::Completion> next();
-  std::optional<engine::Completion> next_from_mailbox();
+  std::size_t gather(std::span<engine::Completion> out);
+  std::size_t take_mailbox(std::span<engine::Completion> out);
+  std::optional<engine::Completion> next_foreground();
   std::optional<engine::Completion> next_from_lost_peers();
   std::optional<engine::Completion> next_record();
   std::optional<engine::Completion> accept(engine::Rank sender, const Record& record);

@@ -20,12 +20,7 @@ using engine::Rank;
 
 std::size_t HwPort::poll(std::span<Completion> out) {
   node_->messenger().send_waiting();
-  std::size_t count = 0;
-  while (count < out.size()) {
-    std::optional<Completion> completion = next();
-    if (!completion) break;
-    out[count++] = std::move(*completion);
-  }
+  const std::size_t count = gather(out);
   if (count == 0) return 0;
   activity_ += static_cast<std::int64_t>(count);
   if (const auto use = copies_->driver_use()) {
@@ -35,25 +30,41 @@ std::size_t HwPort::poll(std::span<Completion> out) {
   return count;
 }
 
-std::optional<Completion> HwPort::next() {
-  if (auto told = next_from_mailbox()) return told;
-  if (auto reached = streams_->poll()) return *reached;
-  if (auto copies = copies_->poll()) return *copies;
-  if (auto writes = link_->poll()) return *writes;
-  if (const bool active = foreground_->is_active(); active != foreground_reported_) {
-    foreground_reported_ = active;
-    return engine::ForegroundChanged{active};
-  }
-  if (auto record = next_record()) return record;
-  return next_from_lost_peers();
+/// Asks one source after the other until it has nothing more or there is no room.
+std::size_t HwPort::gather(std::span<Completion> out) {
+  std::size_t count = take_mailbox(out);
+  const auto drain = [&](auto&& next) {
+    while (count < out.size()) {
+      auto completion = next();
+      if (!completion) return true;
+      out[count++] = std::move(*completion);
+    }
+    return false;
+  };
+  drain([this] { return streams_->poll(); });
+  drain([this] { return copies_->poll(); });
+  drain([this] { return link_->poll(); });
+  drain([this] { return next_foreground(); });
+  // What a lost peer has said comes before the news of its loss.
+  if (drain([this] { return next_record(); })) drain([this] { return next_from_lost_peers(); });
+  return count;
 }
 
-std::optional<Completion> HwPort::next_from_mailbox() {
+std::size_t HwPort::take_mailbox(std::span<Completion> out) {
   const std::scoped_lock lock(mailbox_mutex_);
-  if (mailbox_.empty()) return std::nullopt;
-  Completion completion = std::move(mailbox_.front());
-  mailbox_.pop_front();
-  return completion;
+  std::size_t count = 0;
+  for (; count < out.size() && !mailbox_.empty(); ++count) {
+    out[count] = std::move(mailbox_.front());
+    mailbox_.pop_front();
+  }
+  return count;
+}
+
+std::optional<Completion> HwPort::next_foreground() {
+  const bool active = foreground_->is_active();
+  if (active == foreground_reported_) return std::nullopt;
+  foreground_reported_ = active;
+  return engine::ForegroundChanged{active};
 }
 
 std::optional<Completion> HwPort::next_record() {
