@@ -10,9 +10,8 @@ namespace hoccl::engine {
 
 std::optional<Seconds> P2pExecutor::next_deadline() const {
   std::optional<Seconds> next;
-  for (const auto& [id, state] : operations_) {
-    if (!state->started && !state->failed) continue;  // waits for its stream, not for a peer
-    const Seconds deadline = state->last_progress + options_.timeout;
+  for (const OperationId& id : running_) {
+    const Seconds deadline = operations_.at(id)->last_progress + options_.timeout;
     if (!next || deadline < *next) next = deadline;
   }
   for (const CopyClass copy_class : kCopyClasses) {
@@ -25,9 +24,8 @@ std::optional<Seconds> P2pExecutor::next_deadline() const {
 
 void P2pExecutor::end_overdue(Seconds now) {
   std::vector<OperationId> overdue;
-  for (const auto& [id, state] : operations_) {
-    if (!state->started && !state->failed) continue;
-    if (state->last_progress + options_.timeout <= now) overdue.push_back(id);
+  for (const OperationId& id : running_) {
+    if (operations_.at(id)->last_progress + options_.timeout <= now) overdue.push_back(id);
   }
   std::vector<OperationId> stalled = overdue;
   std::erase_if(stalled, [this](const OperationId& id) { return find(id)->failed; });
@@ -41,6 +39,7 @@ void P2pExecutor::end_overdue(Seconds now) {
     }
     // Copies never ended, or a silent source may still write. Report it, but keep what the engine
     // may still refer to.
+    running_.erase(id);
     auto node = operations_.extract(id);
     const Status status = node.mapped()->status;
     zombies_.push_back(std::move(node.mapped()));

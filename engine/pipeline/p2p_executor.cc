@@ -136,6 +136,7 @@ void P2pExecutor::start(const OperationId& id) {
   OperationState* state = find(id);
   if (state == nullptr) return;  // it failed before its stream came here
   state->started = true;
+  running_.insert(id);
   progress(*state);
   announce(*state);
   if (options_.barrier) report_stage(*state);

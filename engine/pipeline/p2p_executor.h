@@ -188,6 +188,9 @@ class P2pExecutor {
   CopyQueue copies_;
   RegisteredSender writes_;
   std::map<OperationId, std::unique_ptr<OperationState>> operations_;
+  /// Those that wait for peers, not for their stream: started or failed. Few, however many are
+  /// enqueued.
+  std::set<OperationId> running_;
   /// Ended with an error while copies of theirs were still in an engine.
   std::vector<std::unique_ptr<OperationState>> zombies_;
   std::map<OperationId, std::vector<std::pair<Rank, ReadyMessage>>> early_readies_;

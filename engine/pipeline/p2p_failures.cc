@@ -42,6 +42,7 @@ void P2pExecutor::fail(OperationState& state, const Status& status, const LinkNa
     return;
   }
   state.failed = true;
+  running_.insert(state.operation.id);
   state.status = status;
   state.status.link = to_string(link);
   progress(state);
@@ -219,6 +220,7 @@ void P2pExecutor::end_if_over(OperationState& state) {
   const OperationId id = state.operation.id;
   const Status status = state.status;
   if (find(id) == &state) {
+    running_.erase(id);
     operations_.erase(id);
     observers_.ended(id, status);
     return;
