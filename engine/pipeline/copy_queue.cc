@@ -1,6 +1,7 @@
 #include "engine/pipeline/copy_queue.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/base/check.h"
 
@@ -11,26 +12,29 @@ CopyQueue::CopyQueue(Port& port, const PipelineOptions& options) : port_(port), 
 }
 
 bool CopyQueue::has_room(CopyClass copy_class) const {
-  return in_flight(copy_class) < options_.quantum;
+  const Engine& of_class = engines_[static_cast<std::size_t>(copy_class)];
+  if (of_class.in_flight >= options_.quantum) return false;
+  return !adaptive() ||
+         std::ranges::any_of(of_class.lanes, [](const LaneState& lane) { return !lane.is_full(); });
 }
 
 void CopyQueue::post(CopyClass copy_class, const CopyJob& job, std::int64_t batch_limit) {
   HOCCL_CHECK(has_room(copy_class), "{} copies are ahead of the engine already",
               engine(copy_class).in_flight);
   Engine& chosen = engine(copy_class);
-  const auto lane = std::min_element(chosen.lanes.begin(), chosen.lanes.end(),
-                                     [](const LaneState& a, const LaneState& b) {
-                                       return a.in_flight.size() < b.in_flight.size();
-                                     });
+  const auto lane = std::ranges::min_element(chosen.lanes, {}, [this](const LaneState& each) {
+    return std::pair(adaptive() && each.is_full(), each.in_flight.size());
+  });
   const auto index = static_cast<std::uint8_t>(lane - chosen.lanes.begin());
-  const std::int64_t half = std::max(options_.quantum / 2, 1);
-  if (options_.batch == 0 && lane->open >= std::min(batch_limit, half)) flush();
   port_.post_copy({copy_class, index}, job.request);
   lane->in_flight.push_back(job);
+  lane->last_posted = Ticket(lane->last_posted.value() + 1);
   lane->open += 1;
   chosen.in_flight += 1;
   unflushed_ += 1;
-  if (options_.batch > 0 && unflushed_ >= options_.batch) flush();
+  const std::int64_t most =
+      std::max(std::min<std::int64_t>(batch_limit, options_.quantum / 2), std::int64_t{2});
+  if (adaptive() ? lane->open >= most : unflushed_ >= options_.batch) flush();
 }
 
 void CopyQueue::flush() {
@@ -38,7 +42,10 @@ void CopyQueue::flush() {
   port_.flush();
   unflushed_ = 0;
   for (Engine& engine : engines_) {
-    for (LaneState& lane : engine.lanes) lane.open = 0;
+    for (LaneState& lane : engine.lanes) {
+      if (lane.open > 0) lane.handed_over.push_back(lane.last_posted);
+      lane.open = 0;
+    }
   }
 }
 
@@ -53,6 +60,9 @@ void CopyQueue::complete(const CopiesDone& done, std::vector<Ended>& ended) {
     ended.push_back({lane.in_flight.front(), failed ? Outcome::kError : Outcome::kOk, done.lane});
     lane.in_flight.pop_front();
     of_class.in_flight -= 1;
+  }
+  while (!lane.handed_over.empty() && lane.handed_over.front() <= lane.last_done) {
+    lane.handed_over.pop_front();
   }
 }
 

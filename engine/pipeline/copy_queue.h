@@ -30,10 +30,13 @@ class CopyQueue {
  public:
   CopyQueue(Port& port, const PipelineOptions& options);
 
+  /// Below the quantum; and where batches are adaptive some lane has fewer than two of them: one
+  /// runs, one waits behind it, and what becomes ready meanwhile will be the next. So batches are
+  /// as large as the engine is late, and do not stay small because they once were.
   [[nodiscard]] bool has_room(CopyClass copy_class) const;
   /// Posts on the least loaded lane of the engine. Needs room. Where batches are adaptive, the
   /// copy's batch ends up with no more than `batch_limit` copies, and no more than half of the
-  /// quantum: so that a batch waits behind the one that runs.
+  /// quantum, but two.
   void post(CopyClass copy_class, const CopyJob& job, std::int64_t batch_limit);
   /// Ends the batches that are open.
   void flush();
@@ -55,14 +58,18 @@ class CopyQueue {
  private:
   struct LaneState {
     Ticket last_done{0};
+    Ticket last_posted{0};
     std::deque<CopyJob> in_flight;
-    std::int64_t open = 0;  ///< of them: not handed over yet
+    std::int64_t open = 0;           ///< of them: not handed over yet
+    std::deque<Ticket> handed_over;  ///< the last ticket of each batch that has not completed
+    [[nodiscard]] bool is_full() const { return handed_over.size() >= 2; }
   };
   struct Engine {
     std::vector<LaneState> lanes;
     int in_flight = 0;
   };
 
+  [[nodiscard]] bool adaptive() const { return options_.batch == 0; }
   [[nodiscard]] Engine& engine(CopyClass copy_class) {
     return engines_[static_cast<std::size_t>(copy_class)];
   }

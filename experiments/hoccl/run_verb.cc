@@ -96,6 +96,10 @@ hw::HwOptions hardware_options(const RunOptions& options, const Work& work) {
 /// A GPU has one engine for each direction between host and device (measured on an H200), so a
 /// stream each is enough, and what keeps it busy are batches: one that runs and one behind it.
 RunOptions with_defaults_of(RunOptions options) {
+  const bool hands_over = options.measure.link == hw::to_string(hw::LinkKind::kLoopbackMap);
+  if (hands_over && !options.work.pattern.given.contains("--nodes-per-stage-in")) {
+    options.work.pattern.nodes_per_stage_in = 1;  // a slot that changes its owner goes to one node
+  }
   if (options.measure.copy != hw::to_string(hw::CopyKind::kCuda)) return options;
   constexpr int kStreams = 1;
   constexpr int kQuantum = 16;
@@ -275,6 +279,20 @@ void require_memory(const Job& job) {
       static_cast<double>(available.count()) / 0x1p30));
 }
 
+/// A process has 32 queues of a GPU's hardware; streams beyond share them, and one that waits at a
+/// gate would hold up another rank's copies for good.
+void require_queues(const Job& job) {
+  constexpr int kQueues = 32;
+  if (job.scenario.hardware.copy != hw::CopyKind::kCuda) return;
+  const int ranks = job.scenario.topology.rank_count();
+  const int streams = ranks * (1 + 2 * job.scenario.pipeline.streams);
+  if (streams <= kQueues) return;
+  throw ConfigError(fmt::format(
+      "--ranks-as threads with {} ranks and --streams {}: {} streams of one process; expected at "
+      "most {}, the GPU's queues for it (--ranks-as processes has no such limit)",
+      ranks, job.scenario.pipeline.streams, streams, kQueues));
+}
+
 int run_alone(const RunOptions& options) {
   const Job job = resolve_job(options);
   const int ranks = job.scenario.topology.rank_count();
@@ -287,6 +305,7 @@ int run_alone(const RunOptions& options) {
   require_memory(job);
   open_outputs(options.output);  // rank 0 opens them again
   if (ranks_are_threads(options.measure)) {
+    require_queues(job);
     return hw::run_thread_ranks(
         ranks, [&](const hw::Launch& launch) { return run_thread_rank(options, launch); });
   }

@@ -46,7 +46,7 @@ Ticket CudaCopyEngine::post(Lane id, Copy copy) {
   HOCCL_CHECK(!strict_ || !on_sms, "a copy of {} bytes would run on SMs", copy.size.count());
   use_.copies += 1;
   use_.on_sms += on_sms ? 1 : 0;
-  LaneState& lane = lanes_[id];
+  LaneState& lane = lane_of(id);
   lane.open.push_back(std::move(copy));
   lane.posted += 1;
   if (singly_.load(std::memory_order_relaxed)) hand_over(lane);
@@ -57,6 +57,21 @@ void CudaCopyEngine::flush() {
   for (auto& [id, lane] : lanes_) {
     if (!lane.open.empty()) hand_over(lane);
   }
+}
+
+CudaCopyEngine::LaneState& CudaCopyEngine::lane_of(Lane id) {
+  const auto known = lanes_.find(id);
+  if (known != lanes_.end()) return known->second;
+  use_cuda_device(device_);
+  const std::scoped_lock lock(lanes_mutex_);
+  return lanes_[id];
+}
+
+bool CudaCopyEngine::idle() const {
+  const std::scoped_lock lock(lanes_mutex_);
+  return std::ranges::all_of(lanes_, [](const auto& lane) {
+    return cudaStreamQuery(lane.second.stream.get()) != cudaErrorNotReady;
+  });
 }
 
 CudaEvent CudaCopyEngine::take_event() {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <mutex>
 #include <vector>
 
 #include "hw/copy/copy_engine.h"
@@ -29,7 +30,7 @@ class CudaCopyEngine final : public CopyEngine {
   void flush() override;
   std::optional<engine::CopiesDone> poll() override;
   [[nodiscard]] bool must_be_polled() const override { return in_flight_.load() > 0; }
-  [[nodiscard]] bool idle() const override { return in_flight_.load() == 0; }
+  [[nodiscard]] bool idle() const override;
   void hand_over_singly(bool singly) override { singly_.store(singly); }
   [[nodiscard]] std::optional<engine::DriverUse> driver_use() const override { return use_; }
 
@@ -50,6 +51,7 @@ class CudaCopyEngine final : public CopyEngine {
     bool is_broken = false;  ///< its copies have failed and will go on failing
   };
 
+  LaneState& lane_of(engine::Lane id);
   void hand_over(LaneState& lane);
   void call(const std::vector<Copy>& copies, cudaStream_t stream);
   CudaEvent take_event();
@@ -60,6 +62,7 @@ class CudaCopyEngine final : public CopyEngine {
   const bool strict_;
   LegTrace& trace_;
   CudaCopyClock clock_;
+  mutable std::mutex lanes_mutex_;  ///< the map's shape, for idle()
   std::map<engine::Lane, LaneState> lanes_;
   std::vector<CudaEvent> free_events_;
   std::atomic<std::size_t> in_flight_{0};  ///< batches; written by the posting thread

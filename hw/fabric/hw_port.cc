@@ -200,11 +200,6 @@ bool HwPort::must_be_polled() const {
          (device_->has_own_memory() && foreground_reported_);
 }
 
-std::optional<engine::DriverUse> HwPort::driver_use() const {
-  const std::scoped_lock lock(driver_mutex_);
-  return driver_use_;
-}
-
 Seconds HwPort::submit_time() const {
   return Seconds(submit_seconds_.load(std::memory_order_relaxed));
 }

@@ -78,8 +78,6 @@ class HwPort final : public engine::Port {
   [[nodiscard]] bool must_be_polled() const;
   /// CPU time of the polling thread in post_copy, flush and post_write.
   [[nodiscard]] engine::Seconds submit_time() const;
-  /// What the GPU's driver was asked for, as of the last poll; nothing without one.
-  [[nodiscard]] std::optional<engine::DriverUse> driver_use() const;
   /// Grows with everything the polling thread posts or hears.
   [[nodiscard]] std::int64_t activity() const { return activity_; }
 
@@ -112,8 +110,6 @@ class HwPort final : public engine::Port {
   bool foreground_reported_ = false;
   std::atomic<double> submit_seconds_{0.0};
   std::int64_t activity_ = 0;  ///< of the polling thread
-  mutable std::mutex driver_mutex_;
-  std::optional<engine::DriverUse> driver_use_;
   const std::unique_ptr<Device> device_;
   std::unique_ptr<Node> node_;
   std::unique_ptr<ForegroundBoard> foreground_;

@@ -21,12 +21,7 @@ using engine::Rank;
 std::size_t HwPort::poll(std::span<Completion> out) {
   node_->messenger().send_waiting();
   const std::size_t count = gather(out);
-  if (count == 0) return 0;
   activity_ += static_cast<std::int64_t>(count);
-  if (const auto use = copies_->driver_use()) {
-    const std::scoped_lock lock(driver_mutex_);
-    driver_use_ = use;
-  }
   return count;
 }
 

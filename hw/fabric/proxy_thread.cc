@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdio>
 #include <ctime>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -55,12 +56,17 @@ struct ProxyThread::Impl {
 
   std::optional<Seconds> step() {
     const std::int64_t before = port.activity();
+    const std::optional<engine::DriverUse> driver_before = port.copies().driver_use();
     const Seconds begin = monotonic_now();
     const std::optional<Seconds> deadline = proxy.step();
-    if (port.activity() != before) {
-      working_seconds.store(
-          working_seconds.load(std::memory_order_relaxed) + (monotonic_now() - begin).count(),
-          std::memory_order_relaxed);
+    if (port.activity() == before) return deadline;
+    const Seconds took = monotonic_now() - begin;
+    const std::scoped_lock lock(work_mutex);
+    working += took;
+    if (const auto driver = port.copies().driver_use()) {
+      driver_use = *driver;
+      driver_working += driver->time - driver_before->time;
+      driver_use->time = driver_working;
     }
     return deadline;
   }
@@ -85,7 +91,10 @@ struct ProxyThread::Impl {
   std::atomic<bool> stopping{false};
   std::atomic<bool> quiescent{true};
   std::atomic<bool> has_clock{false};
-  std::atomic<double> working_seconds{0.0};
+  mutable std::mutex work_mutex;
+  Seconds working{0.0};         ///< of steps in which something was done or heard
+  Seconds driver_working{0.0};  ///< of them: in the GPU's driver
+  std::optional<engine::DriverUse> driver_use;
   clockid_t clock = {};
   std::thread thread;
 };
@@ -103,14 +112,18 @@ ProxyThread::~ProxyThread() {
 bool ProxyThread::quiescent() const { return impl_->quiescent.load(std::memory_order_acquire); }
 
 Seconds ProxyThread::cpu_time() const {
-  if (driver_use()) return Seconds(impl_->working_seconds.load(std::memory_order_relaxed));
+  if (driver_use()) {
+    const std::scoped_lock lock(impl_->work_mutex);
+    return impl_->working;
+  }
   timespec time = {};
   if (impl_->has_clock.load(std::memory_order_acquire)) ::clock_gettime(impl_->clock, &time);
   return Seconds(static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec));
 }
 
 std::optional<engine::DriverUse> ProxyThread::driver_use() const {
-  return impl_->port.driver_use();
+  const std::scoped_lock lock(impl_->work_mutex);
+  return impl_->driver_use;
 }
 
 Seconds ProxyThread::submit_time() const { return impl_->port.submit_time(); }

@@ -28,7 +28,7 @@ class ProxyThread {
   [[nodiscard]] engine::Seconds cpu_time() const;
   /// CPU time it has spent in post_copy, flush and post_write.
   [[nodiscard]] engine::Seconds submit_time() const;
-  /// What it has asked the GPU's driver for.
+  /// What it has asked the GPU's driver for; the time is that of the same steps.
   [[nodiscard]] std::optional<engine::DriverUse> driver_use() const;
 
  private:

@@ -28,6 +28,21 @@ engine::Pattern pattern_of(const RunScenario& scenario, Bytes size) {
 
 namespace {
 
+/// A slot that changes its owner cannot go to a second node.
+void require_single_use(const RunScenario& scenario, Bytes size) {
+  const engine::Plan plan = scenario.plan ? *scenario.plan
+                                          : engine::compile(pattern_of(scenario, size),
+                                                            scenario.topology, scenario.compile);
+  const bool branches = std::ranges::any_of(
+      plan.transfers, [](const engine::Transfer& transfer) { return !transfer.branches.empty(); });
+  if (!branches) return;
+  throw engine::ConfigError(
+      fmt::format("nodes_per_stage_in = {} on link loopback-map: expected 1, because a slot that "
+                  "is handed over "
+                  "cannot go to a second node",
+                  scenario.compile.nodes_per_stage_in));
+}
+
 /// A link that only hands slots over carries nothing from user buffer to user buffer, and the
 /// thread that plays a NIC reaches none on a GPU.
 void require_wire(const RunScenario& scenario) {
@@ -71,6 +86,9 @@ void require_copy_engines(const RunScenario& scenario, Bytes size) {
 
 void require_runnable(const RunScenario& scenario, const std::vector<Bytes>& sizes) {
   require_wire(scenario);
+  if (scenario.hardware.link == LinkKind::kLoopbackMap) {
+    for (const Bytes size : sizes) require_single_use(scenario, size);
+  }
   if (scenario.hardware.strict && scenario.topology.staging() == engine::StagingKind::kHost) {
     for (const Bytes size : sizes) require_copy_engines(scenario, size);
   }

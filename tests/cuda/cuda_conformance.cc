@@ -22,7 +22,9 @@ FabricFactory on_gpu(const std::string& name, int ranks, Living living) {
   factory.name = name;
   factory.ranks = ranks;
   factory.moves_user_buffers = false;
-  const auto settings_for = [](const FabricSettings& settings) {
+  const auto settings_for = [living](const FabricSettings& settings) {
+    // What CUDA opens for itself when it starts is not left over from the job.
+    if (living == Living::kThread) EXPECT_EQ(hw::why_no_gpu(), "");
     hw::JobSettings result = hw::job_settings(settings, hw::LinkKind::kLoopbackMap);
     result.options.copy = hw::CopyKind::kCuda;
     result.options.devices.assign(static_cast<std::size_t>(result.topology.device_count()), 0);
@@ -37,6 +39,8 @@ FabricFactory on_gpu(const std::string& name, int ranks, Living living) {
                          const CompileOptions& compile) {
     hw::JobSettings job = settings_for(settings);
     job.pipeline = pipeline;
+    // Eight ranks of one process have 32 queues of the hardware together.
+    job.pipeline.streams = 1;
     job.compile = compile;
     return std::make_unique<hw::HwJob>(std::move(job), living);
   };
