@@ -202,7 +202,7 @@ struct Submitted {
 /// A buffer of this port can now be named to ranks of its node / was imported from one.
 struct BufferExported {
   BufferHandle buffer;
-  bool ok = true;  ///< false: this memory cannot be exported (VMM); direct transfers into it fail
+  bool ok = true;  ///< false: this memory cannot be exported (VMM); it is filled through slots
 };
 /// NICs can now read and write a user buffer of this port.
 struct BufferRegistered {
@@ -211,7 +211,7 @@ struct BufferRegistered {
 };
 struct BufferImported {
   BufferHandle buffer;
-  bool ok = true;
+  bool ok = true;  ///< false: this rank cannot write into it
 };
 /// Foreground work (tensor parallelism) started or ended on this port's GPU.
 struct ForegroundChanged {

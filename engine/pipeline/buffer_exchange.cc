@@ -1,18 +1,22 @@
 // The part of P2pExecutor that exchanges the names of user buffers inside a node (paper §3.3.2):
 // the target exports its buffer and names it in its Ready, the source imports it, each once per
-// buffer. Between nodes, where NICs read and write user buffers, both ends register theirs instead.
+// buffer. Where that is refused, chunks go through slots of a third place, out of which the target
+// pulls them. Between nodes, where NICs read and write user buffers, both ends register theirs
+// instead.
 
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "engine/pipeline/p2p_executor.h"
+#include "engine/pipeline/relay_place.h"
+#include "engine/topology/topology.h"
 
 namespace hoccl::engine {
 
-/// True when the buffer is open already; else opened() will say.
-bool P2pExecutor::open(Opening opening, BufferHandle buffer) {
-  const auto [entry, is_new] = openings_.try_emplace({opening, buffer}, false);
+/// Asks once per buffer. What is awaited opened() will say.
+P2pExecutor::Answer P2pExecutor::open(Opening opening, BufferHandle buffer) {
+  const auto [entry, is_new] = openings_.try_emplace({opening, buffer}, Answer::kAwaited);
   if (is_new) {
     switch (opening) {
       case Opening::kExport:
@@ -39,16 +43,39 @@ void P2pExecutor::announce(OperationState& state) {
   const OperationId& id = state.operation.id;
   if (id.target == port_.rank().value() && state.targets.empty()) {
     // An empty message: nothing to receive, but the source may think otherwise.
-    send_ready(state, Rank(id.source), false);
+    send_ready(state, Rank(id.source), BufferAccess::kPulled);
   }
   for (const auto& [source, opening] : sources) {
-    if (!opening || open(*opening, state.operation.receive_buffer.buffer)) {
-      send_ready(state, source, opening.has_value());
-    } else {
+    if (!opening) {
+      send_ready(state, source, BufferAccess::kPulled);
+      continue;
+    }
+    const Answer answer = open(*opening, state.operation.receive_buffer.buffer);
+    if (answer == Answer::kAwaited) {
       waiting_for_opening_.push_back({id, source, *opening});
+    } else if (!tell_opened(state, source, *opening, answer == Answer::kOk)) {
+      return;
     }
   }
   register_sources(state);
+}
+
+/// Tells a source how our buffer can be filled. False: it cannot, the operation has failed, and
+/// `state` may be gone.
+bool P2pExecutor::tell_opened(OperationState& state, Rank source, Opening opening, bool ok) {
+  if (ok) {
+    send_ready(state, source, BufferAccess::kOpen);
+    return true;
+  }
+  const bool exports = opening == Opening::kExport;
+  if (exports &&
+      !relay_place(port_, source, port_.rank(), state.operation.plan->chunk_size).is_none()) {
+    send_ready(state, source, BufferAccess::kRefused);
+    return true;
+  }
+  fail_at(state, Cause::kCopyError, source, port_.rank(),
+          exports ? LinkName::Kind::kExport : LinkName::Kind::kRegister);
+  return false;
 }
 
 /// So that our NICs can read what they are to send.
@@ -58,13 +85,18 @@ void P2pExecutor::register_sources(OperationState& state) {
   }
 }
 
-void P2pExecutor::send_ready(OperationState& state, Rank source, bool buffer_open) {
+void P2pExecutor::send_ready(OperationState& state, Rank source, BufferAccess access) {
   for (TargetFlow& flow : state.targets) {
-    if (flow.transfer->source == source && !goes_through_slots(*flow.transfer)) flow.exposed = true;
+    if (flow.transfer->source != source || goes_through_slots(*flow.transfer)) continue;
+    if (access == BufferAccess::kOpen) {
+      flow.exposed = true;
+    } else {
+      flow.place = relay_place(port_, source, port_.rank(), state.operation.plan->chunk_size);
+    }
   }
   ReadyMessage message;
   message.operation = state.operation.id;
-  message.exported = buffer_open ? 1 : 0;
+  message.access = access;
   message.buffer = state.operation.receive_buffer.buffer;
   message.offset = state.operation.receive_buffer.offset.count();
   message.message_size_bytes = state.operation.plan->message_size.count();
@@ -72,24 +104,21 @@ void P2pExecutor::send_ready(OperationState& state, Rank source, bool buffer_ope
 }
 
 void P2pExecutor::opened(Opening opening, BufferHandle buffer, bool ok) {
-  openings_[{opening, buffer}] = true;
-  const LinkName::Kind exchange =
-      opening == Opening::kExport ? LinkName::Kind::kExport : LinkName::Kind::kRegister;
+  openings_[{opening, buffer}] = ok ? Answer::kOk : Answer::kRefused;
   std::vector<WaitingOpening> still_waiting;
   for (const WaitingOpening& waiting : std::exchange(waiting_for_opening_, {})) {
     OperationState* state = find(waiting.operation);
     if (state == nullptr || state->failed) continue;
     if (waiting.opening != opening || state->operation.receive_buffer.buffer != buffer) {
       still_waiting.push_back(waiting);
-    } else if (ok) {
-      send_ready(*state, waiting.source, true);
     } else {
-      fail_at(*state, Cause::kCopyError, waiting.source, port_.rank(), exchange);
+      (void)tell_opened(*state, waiting.source, opening, ok);
     }
   }
   waiting_for_opening_.insert(waiting_for_opening_.end(), still_waiting.begin(),
                               still_waiting.end());
-  if (!ok) openings_.erase({opening, buffer});
+  // NICs may have room for it later, and nothing goes round them.
+  if (!ok && opening == Opening::kRegister) openings_.erase({opening, buffer});
 }
 
 /// Our NICs can read it, too.
@@ -115,20 +144,62 @@ void P2pExecutor::registered(const BufferRegistered& done) {
   }
 }
 
+/// How our flows to a ready target get there: into its buffer if that is open and we can import it,
+/// else through slots. False: that is not known yet, or they do not; then the operation has failed,
+/// and `state` may be gone.
+bool P2pExecutor::reach(OperationState& state, Rank target, const ReadyMessage& message) {
+  if (message.access == BufferAccess::kPulled) return true;
+  if (message.access == BufferAccess::kRefused) {
+    return relay(state, target, LinkName::Kind::kExport);
+  }
+  const auto [entry, is_new] = imports_.try_emplace(message.buffer, Answer::kAwaited);
+  if (is_new) port_.import_buffer(message.buffer);
+  switch (entry->second) {
+    case Answer::kOk:
+      return true;
+    case Answer::kAwaited:
+      waiting_for_import_.push_back({state.operation.id, target, message});
+      return false;
+    case Answer::kRefused:
+      return relay(state, target, LinkName::Kind::kImport);
+  }
+  return false;
+}
+
+/// Sends our direct flows to a target through slots of a third place; it pulls what lands there,
+/// whatever its plan says. As reach().
+bool P2pExecutor::relay(OperationState& state, Rank target, LinkName::Kind refused) {
+  const PlaceId place = relay_place(port_, port_.rank(), target, state.operation.plan->chunk_size);
+  if (place.is_none()) {
+    fail_at(state, Cause::kCopyError, target, port_.rank(), refused);
+    return false;
+  }
+  for (SourceFlow& flow : state.sources) {
+    if (flow.transfer->route != Route::kDirect || flow.transfer->target != target) continue;
+    lease_at(flow, place);
+    if (flow.depends()) flow.segments.front().unrequested = std::ssize(flow.available);
+  }
+  const Rank host = port_.topology().host_of(place);
+  if (!lost_.contains(host)) return true;
+  fail_at(state, Cause::kPeerLost, host, host);
+  return false;
+}
+
 void P2pExecutor::imported(const BufferImported& done) {
-  imports_[done.buffer] = true;
+  imports_[done.buffer] = done.ok ? Answer::kOk : Answer::kRefused;
   for (const WaitingImport& waiting : std::exchange(waiting_for_import_, {})) {
     OperationState* state = find(waiting.operation);
     if (state == nullptr) continue;
     if (waiting.ready.buffer != done.buffer) {
       waiting_for_import_.push_back(waiting);
-    } else if (done.ok) {
-      admit(*state, waiting.target, waiting.ready);
     } else {
-      fail_at(*state, Cause::kCopyError, waiting.target, port_.rank(), LinkName::Kind::kImport);
+      admit(*state, waiting.target, waiting.ready);
     }
   }
-  if (!done.ok) imports_.erase(done.buffer);
+  // As in opened().
+  const Topology& topology = port_.topology();
+  const bool by_nics = topology.node_of(done.buffer.owner) != topology.node_of(port_.rank());
+  if (!done.ok && by_nics) imports_.erase(done.buffer);
 }
 
 }  // namespace hoccl::engine

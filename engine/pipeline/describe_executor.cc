@@ -7,8 +7,11 @@
 namespace hoccl::engine {
 namespace {
 
-std::string path_of(const Transfer& transfer) {
-  if (transfer.route == Route::kDirect) return "direct";
+/// `place`: of the slots of a flow that is not sent as the plan says.
+std::string path_of(const Transfer& transfer, PlaceId place) {
+  if (transfer.route == Route::kDirect) {
+    return place.is_none() ? "direct" : fmt::format("by place {} instead of direct", place);
+  }
   if (transfer.route == Route::kRelayed) return fmt::format("by place {}", transfer.via);
   return fmt::format("nic {} -> nic {}{}", transfer.send_nic, transfer.receive_nic,
                      goes_through_slots(transfer) ? "" : " from buffer to buffer");
@@ -17,8 +20,8 @@ std::string path_of(const Transfer& transfer) {
 void describe_source(const SourceFlow& flow, std::string& out) {
   const auto add = std::back_inserter(out);
   fmt::format_to(add, "  sends flow {} to rank {}, {}: {} of {} chunks copied, {} posted", flow.id,
-                 fmt::join(targets_of(*flow.transfer), "+"), path_of(*flow.transfer), flow.copied,
-                 flow.chunks, flow.posted);
+                 fmt::join(targets_of(*flow.transfer), "+"), path_of(*flow.transfer, flow.place),
+                 flow.copied, flow.chunks, flow.posted);
   if (flow.depends()) fmt::format_to(add, ", passes on flow {}", flow.transfer->after);
   if (flow.leased()) {
     std::int64_t requested = 0;
@@ -35,8 +38,8 @@ void describe_source(const SourceFlow& flow, std::string& out) {
 void describe_target(const TargetFlow& flow, std::string& out) {
   fmt::format_to(std::back_inserter(out),
                  "  receives flow {} from rank {}, {}: {} of {} chunks delivered{}{}\n", flow.id,
-                 flow.transfer->source, path_of(*flow.transfer), flow.delivered, flow.chunks,
-                 flow.exposed ? ", exposed" : "", flow.done ? ", done" : "");
+                 flow.transfer->source, path_of(*flow.transfer, flow.place), flow.delivered,
+                 flow.chunks, flow.exposed ? ", exposed" : "", flow.done ? ", done" : "");
 }
 
 }  // namespace

@@ -17,12 +17,15 @@ constexpr std::int32_t kMaxCount = std::numeric_limits<std::int32_t>::max();
 // By kind of message. Sender and receiver are ranks.
 
 void check(FieldCheck& fields, const ReadyMessage& message) {
-  fields.expect_within("exported", message.exported, 0, 1);
+  fields.expect_within("access", static_cast<int>(message.access), 0,
+                       static_cast<int>(BufferAccess::kRefused));
   fields.check_operation(message.operation);
   fields.check_ends(message.operation, fields.receiver(), fields.sender());
   fields.expect_within("message size", message.message_size_bytes, 0, kMaxMessageSize.count());
   fields.expect_within("offset", message.offset, 0, kMaxMessageSize.count());
-  if (message.exported == 0) return;
+  // Between nodes nothing is exported.
+  if (message.access == BufferAccess::kRefused) fields.check_same_node();
+  if (message.access != BufferAccess::kOpen) return;
   fields.expect(message.buffer.owner == fields.sender(), "owner of the buffer",
                 message.buffer.owner, "rank {}, the sender", fields.sender());
   fields.expect_within("buffer", message.buffer.id, 0, kMaxCount);

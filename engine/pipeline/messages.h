@@ -48,9 +48,16 @@ struct SlotReference {
   std::uint32_t generation = 0;
 };
 
+/// How a source's chunks get into a target's buffer, as the target sees it.
+enum class BufferAccess : std::uint8_t {
+  kPulled,   ///< the target pulls all of them out of slots, by the plan
+  kOpen,     ///< the buffer may be imported and written, by copies or NICs
+  kRefused,  ///< it cannot be exported: the target pulls what would have been copied into it
+};
+
 struct ReadyMessage {
   MessageKind kind = MessageKind::kReady;
-  std::uint8_t exported = 0;  ///< the buffer below may be imported and written, by copies or NICs
+  BufferAccess access = BufferAccess::kPulled;
   std::uint16_t reserved = 0;
   OperationId operation;
   BufferHandle buffer;

@@ -40,7 +40,7 @@ struct SourceFlow {
   bool queued = false;    ///< waits for a copy engine, or for a NIC
   bool done = false;
   CopyClass copy_class = CopyClass::kPeer;
-  PlaceId place;                                 ///< leased: where its send slots are
+  PlaceId place;                                 ///< of its send slots; none: not leased
   std::vector<LeaseSegment> segments;            ///< leased or registered: by chunk
   std::array<std::uint32_t, 3> local_targets{};  ///< staged: as in its chunks' descriptors
   std::deque<SlotReference> slots;               ///< leased: granted, not yet used
@@ -52,8 +52,8 @@ struct SourceFlow {
   [[nodiscard]] bool depends() const { return !transfer->after.is_none(); }
   /// What its bytes come out of: another transfer's target, or the user's send buffer.
   [[nodiscard]] const Region& buffer() const;
-  /// Goes through send slots.
-  [[nodiscard]] bool leased() const { return goes_through_slots(*transfer); }
+  /// Goes through send slots: by the plan, or because its target's buffer cannot be written into.
+  [[nodiscard]] bool leased() const { return !place.is_none(); }
   /// A chunk that is there and not posted, if any.
   [[nodiscard]] bool has_waiting_chunk() const {
     return depends() ? !available.empty() : posted < chunks;
@@ -94,6 +94,8 @@ struct TargetFlow {
   std::vector<FlowId> passed_on;  ///< source flows of this rank that wait for its chunks
   bool leaves_again = false;      ///< one of those goes to another node
   bool exposed = false;           ///< the source may be writing into our buffer
+  /// Direct by the plan, but pulled: the place of its slots, as far as is known.
+  PlaceId place = PlaceId::none();
   bool done = false;
 };
 

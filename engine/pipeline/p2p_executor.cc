@@ -97,22 +97,25 @@ void P2pExecutor::build_flows(OperationState& state) {
 }
 
 void P2pExecutor::build_source(OperationState& state, const Transfer& transfer) {
-  const Topology& topology = port_.topology();
   SourceFlow flow;
   flow.operation = &state;
   flow.id = transfer.id;
   flow.transfer = &transfer;
   flow.chunks = chunks_of(transfer, state.operation.plan->chunk_size);
   flow.waiting_for = targets_of(transfer);
-  if (flow.leased()) {
-    flow.place =
-        transfer.route == Route::kStaged ? topology.place_of(transfer.send_nic) : transfer.via;
-    flow.copy_class = class_of(flow.place, true);
-    flow.local_targets = local_targets_of(topology, transfer.target, transfer.more_targets);
-    build_segments(flow);
-    if (transfer.route == Route::kStaged) state.staged_out += flow.chunks;
-  } else if (transfer.route == Route::kRegistered) {
-    build_segments(flow);
+  switch (transfer.route) {
+    case Route::kDirect:
+      break;
+    case Route::kStaged:
+      lease_at(flow, port_.topology().place_of(transfer.send_nic));
+      state.staged_out += flow.chunks;
+      break;
+    case Route::kRelayed:
+      lease_at(flow, transfer.via);
+      break;
+    case Route::kRegistered:
+      build_segments(flow);
+      break;
   }
   if (transfer.route != Route::kDirect) state.unfinished_ahead += 1;
   state.sources.push_back(std::move(flow));
@@ -139,6 +142,8 @@ void P2pExecutor::start(const OperationId& id) {
   running_.insert(id);
   progress(*state);
   announce(*state);
+  state = find(id);
+  if (state == nullptr || state->failed) return;  // nobody can write into its buffer
   if (options_.barrier) report_stage(*state);
   for (const auto& [target, message] : std::exchange(state->readies, {})) {
     admit(*state, target, message);
@@ -191,14 +196,7 @@ void P2pExecutor::admit(OperationState& state, Rank target, const ReadyMessage& 
     fail_at(state, Cause::kSizeMismatch, target, port_.rank());
     return;
   }
-  if (message.exported != 0) {
-    const auto [entry, is_new] = imports_.try_emplace(message.buffer, false);
-    if (is_new) port_.import_buffer(message.buffer);
-    if (!entry->second) {
-      waiting_for_import_.push_back({state.operation.id, target, message});
-      return;
-    }
-  }
+  if (!reach(state, target, message)) return;
   for (SourceFlow& flow : state.sources) {
     if (!delivers_to(*flow.transfer, target)) continue;
     HOCCL_CHECK(std::erase(flow.waiting_for, target) == 1,
@@ -208,8 +206,8 @@ void P2pExecutor::admit(OperationState& state, Rank target, const ReadyMessage& 
     if (flow.leased()) {
       want_lease(flow);
     } else {
-      HOCCL_CHECK(message.exported != 0, "operation {} flow {} has no target buffer",
-                  state.operation.id, flow.id);
+      HOCCL_CHECK(message.access == BufferAccess::kOpen,
+                  "operation {} flow {} has no target buffer", state.operation.id, flow.id);
       flow.target_buffer = {message.buffer, Bytes(message.offset),
                             state.operation.send_buffer.size};
       queue_leg(flow);
@@ -267,6 +265,11 @@ void P2pExecutor::queue_delivery(OperationState& state, const Descriptor& descri
   HOCCL_CHECK(flow != nullptr, "operation {} flow {} landed at rank {}, which is not its target",
               descriptor.operation, descriptor.flow, port_.rank());
   progress(state);
+  if (flow->transfer->route == Route::kDirect) {
+    // So the source does not write into our buffer; perhaps it could not import it.
+    flow->place = PlaceId(descriptor.place);
+    flow->exposed = false;
+  }
   work(class_of(PlaceId(descriptor.place), false), flow->transfer->flow_class)
       .deliveries.push({flow, descriptor});
 }

@@ -23,9 +23,10 @@
 namespace hoccl::engine {
 
 /// Moves the chunks of this rank's operations (paper §3.3): as a source it pushes them into send
-/// slots (inter-node) or straight into the target's buffer (intra-node; between nodes where both
-/// buffers are registered); as a target it announces itself, then pulls landed chunks out of their
-/// slots, and passes them on where the plan says so.
+/// slots (inter-node; intra-node where the target's buffer cannot be written into) or straight into
+/// the target's buffer (intra-node; between nodes where both buffers are registered); as a target
+/// it announces itself, then pulls landed chunks out of their slots, and passes them on where the
+/// plan says so.
 /// It knows the plan; the stagers do not.
 class P2pExecutor {
  public:
@@ -108,13 +109,19 @@ class P2pExecutor {
   // buffer_exchange.cc
   /// What lets others write into a user buffer: copy engines of its node, or NICs.
   enum class Opening : std::uint8_t { kExport, kRegister };
-  bool open(Opening opening, BufferHandle buffer);
+  /// What a fabric has said to one of our exports, registrations or imports.
+  enum class Answer : std::uint8_t { kAwaited, kOk, kRefused };
+  Answer open(Opening opening, BufferHandle buffer);
   void opened(Opening opening, BufferHandle buffer, bool ok);
   void announce(OperationState& state);
+  bool tell_opened(OperationState& state, Rank source, Opening opening, bool ok);
   void register_sources(OperationState& state);
-  void send_ready(OperationState& state, Rank source, bool buffer_open);
+  void send_ready(OperationState& state, Rank source, BufferAccess access);
+  bool reach(OperationState& state, Rank target, const ReadyMessage& message);
+  bool relay(OperationState& state, Rank target, LinkName::Kind refused);
 
   // p2p_leases.cc
+  void lease_at(SourceFlow& flow, PlaceId place);
   void build_segments(SourceFlow& flow);
   void want_lease(SourceFlow& flow);
   void request_leases(SourceFlow& flow);
@@ -178,7 +185,7 @@ class P2pExecutor {
   void tell_stopped(OperationState& state);
   void end_if_over(OperationState& state);
   void locate(const OperationState& state, Rank suspect, Status& status, LinkName& link) const;
-  [[nodiscard]] bool passes(const Transfer& transfer, Rank rank) const;
+  [[nodiscard]] bool passes(const Transfer& transfer, PlaceId place, Rank rank) const;
   [[nodiscard]] bool involves(const OperationState& state, Rank rank) const;
   [[nodiscard]] CopyClass class_of(PlaceId place, bool into_place) const;
 
@@ -196,8 +203,8 @@ class P2pExecutor {
   std::map<OperationId, std::vector<std::pair<Rank, ReadyMessage>>> early_readies_;
   std::map<OperationId, std::pair<Status, LinkName>> failed_;
   std::map<OperationId, std::uint32_t> next_number_;  ///< by sequence_of(): first not added yet
-  std::map<std::pair<Opening, BufferHandle>, bool> openings_;  ///< value: done
-  std::map<BufferHandle, bool> imports_;
+  std::map<std::pair<Opening, BufferHandle>, Answer> openings_;
+  std::map<BufferHandle, Answer> imports_;
   struct WaitingOpening {
     OperationId operation;
     Rank source;

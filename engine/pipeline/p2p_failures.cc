@@ -242,17 +242,19 @@ void P2pExecutor::abort(std::uint16_t communicator) {
 
 bool P2pExecutor::involves(const OperationState& state, Rank rank) const {
   if (options_.barrier && std::ranges::count(members_of(state), rank) > 0) return true;
-  const auto touches = [&](const auto& flow) { return passes(*flow.transfer, rank); };
+  const auto touches = [&](const auto& flow) { return passes(*flow.transfer, flow.place, rank); };
   return std::any_of(state.sources.begin(), state.sources.end(), touches) ||
          std::any_of(state.targets.begin(), state.targets.end(), touches);
 }
 
-bool P2pExecutor::passes(const Transfer& transfer, Rank rank) const {
+/// `place`: of the slots of a flow that is not sent as the plan says.
+bool P2pExecutor::passes(const Transfer& transfer, PlaceId place, Rank rank) const {
   const Topology& topology = port_.topology();
   if (transfer.source == rank || delivers_to(transfer, rank)) return true;
   const auto hosts = [&](NicId nic) { return topology.host_of(topology.place_of(nic)) == rank; };
   switch (transfer.route) {
     case Route::kDirect:
+      return !place.is_none() && topology.host_of(place) == rank;
     case Route::kRegistered:
       return false;
     case Route::kRelayed:
@@ -271,7 +273,7 @@ void P2pExecutor::locate(const OperationState& state, Rank suspect, Status& stat
                          LinkName& link) const {
   bool found = false;
   const auto consider = [&](const auto& flow, Rank peer, std::int64_t chunk) {
-    if (flow.done || (found && !passes(*flow.transfer, suspect))) return;
+    if (flow.done || (found && !passes(*flow.transfer, flow.place, suspect))) return;
     found = true;
     status.flow = flow.id;
     status.chunk = chunk;

@@ -41,6 +41,15 @@ std::int32_t stage_before(const Plan& plan, const Transfer& transfer, std::int64
 
 }  // namespace
 
+/// Its chunks go through send slots of that place.
+void P2pExecutor::lease_at(SourceFlow& flow, PlaceId place) {
+  const Transfer& transfer = *flow.transfer;
+  flow.place = place;
+  flow.copy_class = class_of(place, true);
+  flow.local_targets = local_targets_of(port_.topology(), transfer.target, transfer.more_targets);
+  build_segments(flow);
+}
+
 /// A flow of several stages is leased stage by stage, so that its send stager can put first what
 /// comes first.
 void P2pExecutor::build_segments(SourceFlow& flow) {

@@ -7,7 +7,7 @@ namespace hoccl::engine {
 bool P2pExecutor::can_write(SourceFlow& flow) const {
   if (!flow.has_waiting_chunk() || !flow.admitted()) return false;
   const auto registration = openings_.find({Opening::kRegister, flow.buffer().buffer});
-  if (registration == openings_.end() || !registration->second) return false;
+  if (registration == openings_.end() || registration->second != Answer::kOk) return false;
   return !is_held(flow, flow.segment_of(flow.first_waiting_chunk()));
 }
 

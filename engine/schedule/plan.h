@@ -13,9 +13,11 @@ namespace hoccl::engine {
 
 /// How a transfer's bytes travel.
 enum class Route : std::uint8_t {
-  kDirect,   ///< one leg: the source's copy engine pushes into the target's buffer (paper §3.3.2)
-  kStaged,   ///< stage-in to a staging place, wire, deliver by the target's pull (paper §3.3.1)
-  kRelayed,  ///< inside a node, through a third place: stage-in, deliver by the target's pull
+  /// One leg: the source's copy engine pushes into the target's buffer (paper §3.3.2). Where that
+  /// cannot be written into, the pipeline relays it through a third place all the same.
+  kDirect,
+  kStaged,      ///< stage-in to a staging place, wire, deliver by the target's pull (paper §3.3.1)
+  kRelayed,     ///< inside a node, through a third place: stage-in, deliver by the target's pull
   kRegistered,  ///< one leg: the source's NIC reads its buffer and writes the target's, no slots
 };
 

@@ -39,7 +39,8 @@ class HwFabric final : public engine::Fabric {
   /// Memory of the GPU that other ranks of the node can map, zeroed.
   engine::BufferHandle allocate(engine::Bytes size);
   /// Names part of this process's memory. It can be exported if it lies in memory of allocate(), or
-  /// of the GPU and CUDA IPC can hand it on.
+  /// of the GPU and CUDA IPC can hand it on; else what other ranks of the node send into it needs a
+  /// third place there to go through.
   engine::BufferHandle register_buffer(std::span<std::byte> memory);
   /// Ends the name, and with the last name of an allocate() the memory; importers drop their
   /// mapping. No operation may be using it.

@@ -86,18 +86,18 @@ void require_copy_engines(const RunScenario& scenario, Bytes size) {
 
 void require_runnable(const RunScenario& scenario, const std::vector<Bytes>& sizes) {
   require_wire(scenario);
-  if (scenario.hardware.link == LinkKind::kLoopbackMap) {
-    for (const Bytes size : sizes) require_single_use(scenario, size);
+  if (!scenario.plan) {  // verified when it was loaded
+    for (const Bytes size : sizes) {
+      engine::require_runnable(scenario.traffic, size, scenario.topology, scenario.compile,
+                               {.slot_size = scenario.compile.chunk_size,
+                                .send_slots = scenario.hardware.slots,
+                                .receive_slots = scenario.hardware.slots});
+    }
   }
-  if (scenario.hardware.strict && scenario.topology.staging() == engine::StagingKind::kHost) {
-    for (const Bytes size : sizes) require_copy_engines(scenario, size);
-  }
-  if (scenario.plan) return;  // verified when it was loaded
+  const bool to_gpu = scenario.topology.staging() == engine::StagingKind::kHost;
   for (const Bytes size : sizes) {
-    engine::require_runnable(scenario.traffic, size, scenario.topology, scenario.compile,
-                             {.slot_size = scenario.compile.chunk_size,
-                              .send_slots = scenario.hardware.slots,
-                              .receive_slots = scenario.hardware.slots});
+    if (scenario.hardware.link == LinkKind::kLoopbackMap) require_single_use(scenario, size);
+    if (scenario.hardware.strict && to_gpu) require_copy_engines(scenario, size);
   }
 }
 

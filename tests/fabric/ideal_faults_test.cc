@@ -21,12 +21,13 @@ constexpr Seconds kTimeout = Seconds(0.5);
 
 class IdealFaultsTest : public testing::Test {
  protected:
-  void start(const IdealFaults& faults, Forwarding forwarding = Forwarding::kSymmetric) {
+  void start(const IdealFaults& faults, Forwarding forwarding = Forwarding::kSymmetric,
+             std::string_view topology = "h800-2x4") {
     IdealOptions options;
     options.slot_size = kChunk;
     options.slots_are_read = false;
     options.faults = faults;
-    fabric_ = std::make_unique<IdealFabric>(resolve_topology("h800-2x4"), options);
+    fabric_ = std::make_unique<IdealFabric>(preset_topology(topology), options);
     PipelineOptions pipeline;
     pipeline.timeout = kTimeout;
     CompileOptions compile;
@@ -161,18 +162,18 @@ TEST_F(IdealFaultsTest, AFailedCopyNamesItsEngineAndChunk) {
   }
 }
 
-TEST_F(IdealFaultsTest, MemoryThatCannotBeExportedIsNamed) {
+TEST_F(IdealFaultsTest, MemoryThatCannotBeExportedIsNamedWhereNoThirdGpuIs) {
   IdealFaults faults;
   faults.export_fails = [](BufferHandle buffer) { return buffer.owner == Rank(1); };
-  start(faults);
+  start(faults, Forwarding::kSymmetric, "h800-2x2");
   const Pair broken = transfer(0, 1);
-  const Pair staged = transfer(4, 1);
+  const Pair staged = transfer(2, 1);
   run();
   const Status status = ended(broken.received);
   EXPECT_EQ(status.cause, Cause::kCopyError);
   EXPECT_EQ(status.rank, Rank(1));
   EXPECT_EQ(status.peer, Rank(0));
-  EXPECT_NE(status.link, "");
+  EXPECT_EQ(status.link, "buffer export");
   EXPECT_FALSE(ended(broken.sent).ok());
   expect_ok(staged);
 }

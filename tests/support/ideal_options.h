@@ -41,6 +41,8 @@ struct IdealFaults {
   bool flush_queue_pair = false;
   /// Buffers that cannot be exported (on hardware: VMM memory).
   std::function<bool(BufferHandle)> export_fails;
+  /// Buffers that a rank cannot import, although they were exported.
+  std::function<bool(Rank, BufferHandle)> import_fails;
   /// Buffers that NICs cannot be let into.
   std::function<bool(BufferHandle)> register_fails;
   /// Whether copies and writes that a dying rank has in flight still end.

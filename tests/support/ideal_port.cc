@@ -118,8 +118,10 @@ void IdealPort::import_buffer(BufferHandle buffer) {
   const bool open = local ? world_.memory.is_exported(buffer) : world_.memory.is_registered(buffer);
   HOCCL_CHECK(open, "rank {} imports buffer {} of rank {} too early", rank_, buffer.id,
               buffer.owner);
-  world_.events.at(world_.after(world_.options.closed_form.export_latency), [this, buffer] {
-    const bool ok = !world_.ports[buffer.owner.index()]->dead();
+  const auto& fails = world_.options.faults.import_fails;
+  const bool refused = fails && fails(rank_, buffer);
+  world_.events.at(world_.after(world_.options.closed_form.export_latency), [=, this] {
+    const bool ok = !refused && !world_.ports[buffer.owner.index()]->dead();
     if (ok) world_.memory.add_importer(buffer, rank_);
     push(BufferImported{buffer, ok});
   });

@@ -6,7 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <functional>
 
 #include "engine/base/random.h"
@@ -21,8 +20,7 @@ const SlotSupply kSlots{.slot_size = Bytes(4096), .send_slots = 4, .receive_slot
 /// Rank 0 sends to rank 4 through NICs 1 -> 5, whose slots ranks 1 and 5 host.
 constexpr OperationId kPair{
     .communicator = 0, .source = 0, .target = 4, .reserved = 0, .number = 3};
-constexpr OperationId kDirectPair{
-    .communicator = 0, .source = 0, .target = 2, .reserved = 0, .number = 3};
+constexpr OperationId kDirectPair{0, 0, 2, 0, 3};
 constexpr OperationId kCollective{.communicator = 2,
                                   .source = OperationId::kCollective,
                                   .target = OperationId::kCollective,
@@ -75,8 +73,10 @@ ReadyMessage ready() {
 
 TEST(MessageCheck, Ready) {
   const Good<ReadyMessage> staged(ready(), 4, 0);
-  EXPECT_EQ(staged.spoiled([](auto& m) { m.exported = 2; }),
-            "ready: exported = 2: expected 0 to 1");
+  EXPECT_EQ(staged.spoiled([](auto& m) { m.access = BufferAccess(3); }),
+            "ready: access = 3: expected 0 to 2");
+  EXPECT_EQ(staged.spoiled([](auto& m) { m.access = BufferAccess::kRefused; }),
+            "ready: sender = 4: expected a rank of the receiver's node");
   EXPECT_THAT(staged.spoiled([](auto& m) { m.operation.source = 8; }),
               StartsWith("ready: operation = 0:8->4#3: expected a collective or "));
   EXPECT_EQ(staged.spoiled([](auto& m) { m.operation.reserved = 1; }),
@@ -90,7 +90,7 @@ TEST(MessageCheck, Ready) {
 
   ReadyMessage record = ready();
   record.operation = kDirectPair;
-  record.exported = 1;
+  record.access = BufferAccess::kOpen;
   record.buffer = {Rank(2), 7};
   const Good<ReadyMessage> direct(record, 2, 0);
   EXPECT_EQ(direct.spoiled([](auto& m) { m.buffer.owner = Rank(3); }),
@@ -438,7 +438,7 @@ TEST(MessageCheck, SurvivesGarbageAndTellsItInOneLine) {
     EXPECT_EQ(text.find('\n'), std::string::npos);
     passed += text.empty() ? 1 : 0;
     Arrived arrival;
-    std::memcpy(&arrival.descriptor, message.bytes.data(), sizeof(Descriptor));
+    arrival.descriptor = unpack<Descriptor>(message);
     arrival.local_nic = NicId(random.between(-2, 9));
     arrival.remote_nic = NicId(random.between(-2, 9));
     EXPECT_NE(wrong_with(arrival, Rank(rank()), Rank(rank()), topology(), kSlots), "");

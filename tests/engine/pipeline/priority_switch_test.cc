@@ -41,7 +41,7 @@ class PrioritySwitchTest : public ::testing::Test {
     port_.inbox.emplace_back(GateReached{group.gate, group.sequence});
     ReadyMessage ready;
     ready.operation = operation.id;
-    ready.exported = 1;
+    ready.access = BufferAccess::kOpen;
     ready.buffer = {Rank(1), 2};
     port_.inbox.emplace_back(MessageArrived{Rank(1), pack(ready)});
   }

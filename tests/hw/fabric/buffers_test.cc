@@ -107,14 +107,5 @@ TEST_F(Buffers, PartsOfOneAllocationShareItsMapping) {
   EXPECT_EQ(mappings(Rank(1)), 1) << "its parts still have names";
 }
 
-TEST_F(Buffers, OfForeignMemoryEndADirectTransferWithAnError) {
-  const Region source{ranks_.allocate(Rank(0), kSize), Bytes(0), kSize};
-  const auto buffer = ranks_.call(Rank(1), [](RankUnderTest& rank) {
-    static std::vector<std::byte> memory(static_cast<std::size_t>(kSize.count()));
-    return rank.fabric().register_buffer(memory);
-  });
-  EXPECT_EQ(send(source, {buffer, Bytes(0), kSize}).cause, engine::Cause::kCopyError);
-}
-
 }  // namespace
 }  // namespace hoccl::hw
