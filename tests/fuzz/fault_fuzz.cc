@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "tests/fuzz/fuzz_run.h"
+#include "tests/fuzz/refusals.h"
 #include "tests/fuzz/seeds.h"
 
 namespace hoccl::engine {
@@ -75,6 +76,11 @@ bool FaultRun::hit(const FuzzRun::Part& part) {
   const Plan plan = plan_of(message, case_.job);
   return std::ranges::any_of(plan.transfers, [&](const Transfer& transfer) {
     if (delivers_to(transfer, case_.victim)) return true;
+    // Perhaps it is the relay.
+    if (transfer.route == Route::kDirect && refuses(case_.job.fabric.faults) &&
+        topology.node_of(transfer.source) == topology.node_of(case_.victim)) {
+      return true;
+    }
     return transfer.route == Route::kStaged &&
            (topology.host_of(topology.place_of(transfer.send_nic)) == case_.victim ||
             topology.host_of(topology.place_of(transfer.receive_nic)) == case_.victim);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/base/random.h"
+#include "tests/fuzz/refusals.h"
 #include "tests/support/multicast_plan.h"
 
 namespace hoccl::engine {
@@ -104,6 +105,7 @@ FuzzCase draw_case(std::uint64_t seed) {
     result.messages.push_back(draw_message(random, result));
     chunks += chunk_count(result.messages.back().size, chunk);
   }
+  draw_refusals(seed, topology, fabric.faults);
   return result;
 }
 
@@ -119,12 +121,13 @@ std::string describe(const FuzzCase& fuzz_case) {
   return fmt::format(
       "{} with {} ranks, {} messages on {} streams, chunk {}, forwarding {}, {} rails, {}+{} "
       "slots, {} lanes, "
-      "quantum {}, {} queue pairs of depth {}, {} writes per NIC, batch {}",
+      "quantum {}, {} queue pairs of depth {}, {} writes per NIC, batch {}{}",
       fuzz_case.topology.name(), fuzz_case.topology.rank_count(), fuzz_case.messages.size(),
       fuzz_case.streams, to_string(fuzz_case.compile.chunk_size),
       to_string(fuzz_case.compile.forwarding), fuzz_case.compile.rails, fuzz_case.fabric.send_slots,
       fuzz_case.fabric.receive_slots, pipeline.streams, pipeline.quantum, pipeline.queue_pairs,
-      pipeline.queue_depth, pipeline.nic_depth, pipeline.batch);
+      pipeline.queue_depth, pipeline.nic_depth, pipeline.batch,
+      refuses(fuzz_case.fabric.faults) ? ", buffers refused" : "");
 }
 
 }  // namespace hoccl::engine

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "tests/fuzz/refusals.h"
 #include "tests/fuzz/schedule_topology.h"
 
 namespace hoccl::engine {
@@ -93,6 +94,7 @@ ScheduleCase draw_schedule_case(std::uint64_t seed) {
   result.fabric = draw_fabric_options(random, chunk);
   result.fabric.queue_depth = result.pipeline.queue_depth;
   result.node_plans = random.chance(0.5);
+  draw_refusals(seed, result.topology, result.fabric.faults);
   return result;
 }
 
@@ -112,7 +114,7 @@ std::string describe(const ScheduleCase& schedule_case) {
       "{}, "
       "nics {}, rails {}, quantise {}, nodes per stage-in {}, {}+{} slots, {} lanes, quantum {}, "
       "{} "
-      "queue pairs, {} writes per NIC, batch {}{}{}{}{}{}",
+      "queue pairs, {} writes per NIC, batch {}{}{}{}{}{}{}",
       topology.name(), nodes, to_string(topology.staging()), schedule_case.pattern.name,
       to_string(schedule_case.pattern.message_size), schedule_case.pattern.flows.size(),
       to_string(compile.chunk_size), to_string(compile.forwarding), to_string(compile.order),
@@ -121,7 +123,8 @@ std::string describe(const ScheduleCase& schedule_case) {
       schedule_case.fabric.receive_slots, pipeline.streams, pipeline.quantum, pipeline.queue_pairs,
       pipeline.nic_depth, pipeline.batch, pipeline.barrier ? ", barrier" : "",
       pipeline.overlap ? "" : ", no overlap", pipeline.interleave ? "" : ", one after the other",
-      pipeline.slack_fill ? "" : ", no slack fill", schedule_case.node_plans ? ", node plans" : "");
+      pipeline.slack_fill ? "" : ", no slack fill", schedule_case.node_plans ? ", node plans" : "",
+      refuses(schedule_case.fabric.faults) ? ", buffers refused" : "");
 }
 
 }  // namespace hoccl::engine

@@ -10,6 +10,7 @@
 #include "engine/base/config_error.h"
 #include "engine/base/random.h"
 #include "engine/pattern/group.h"
+#include "tests/fuzz/refusals.h"
 #include "tests/fuzz/schedule_case.h"
 #include "tests/fuzz/schedule_topology.h"
 #include "tests/support/pattern_run.h"
@@ -117,6 +118,7 @@ ConcurrentCase draw_concurrent_case(std::uint64_t seed) {
     for (int rank = 0; rank < ranks; ++rank) {
       result.calls.push_back(draw_calls(random, Rank(rank), streams, result.operations));
     }
+    draw_refusals(seed, result.topology, result.fabric.faults);
     return result;
   }
 }
@@ -140,13 +142,14 @@ std::string check_run(const ConcurrentCase& concurrent_case) {
 std::string describe(const ConcurrentCase& concurrent_case) {
   const Topology& topology = concurrent_case.topology;
   std::string text = fmt::format(
-      "{} nodes, {} GPUs, {} NICs, {} ranks, staged in {}, {}+{} slots{}{}{}{}",
+      "{} nodes, {} GPUs, {} NICs, {} ranks, staged in {}, {}+{} slots{}{}{}{}{}",
       topology.node_count(), topology.gpu_count(), topology.nic_count(), topology.rank_count(),
       to_string(topology.staging()), concurrent_case.fabric.send_slots,
       concurrent_case.fabric.receive_slots, concurrent_case.pipeline.barrier ? ", barrier" : "",
       concurrent_case.pipeline.overlap ? "" : ", no overlap",
       concurrent_case.pipeline.interleave ? "" : ", one after the other",
-      concurrent_case.pipeline.slack_fill ? "" : ", no slack fill");
+      concurrent_case.pipeline.slack_fill ? "" : ", no slack fill",
+      refuses(concurrent_case.fabric.faults) ? ", buffers refused" : "");
   for (const ConcurrentCase::Operation& operation : concurrent_case.operations) {
     fmt::format_to(
         std::back_inserter(text), "; communicator {} of ranks {}: {} of {} in {} transfers",

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "engine/base/config_error.h"
+#include "tests/fuzz/refusals.h"
 #include "tests/fuzz/schedule_check.h"
 #include "tests/fuzz/schedule_mutation.h"
 #include "tests/fuzz/seeds.h"
@@ -31,6 +32,7 @@ struct Tally {
   int relayed = 0;     ///< through a third place inside a node
   int registered = 0;  ///< from user buffer to user buffer
   int lists = 0;       ///< with flows in several stages
+  int no_access = 0;   ///< of cases in which buffers cannot be written into
   int spoiled = 0;     ///< that the verifier was to refuse
 };
 
@@ -57,6 +59,7 @@ std::string check(std::uint64_t seed, Tally& tally) {
     return check_refusal(schedule_case, error.what());
   }
   count(plan, tally);
+  tally.no_access += refuses(schedule_case.fabric.faults) ? 1 : 0;
   for (const auto check_one : {check_violations, check_total, check_node_plans, check_run}) {
     std::string wrong = check_one(schedule_case, plan);
     if (!wrong.empty()) return wrong;
@@ -81,9 +84,9 @@ TEST_P(ScheduleFuzz, CompilesPlansThatHoldAndRun) {
   });
   std::printf(
       "%d cases, %d refused; %d branch, %d pass on, %d of them between nodes, %d relay, %d are "
-      "registered, %d have stage lists; %d spoiled\n",
+      "registered, %d have stage lists, %d with buffers refused; %d spoiled\n",
       tally.cases, tally.refused, tally.branches, tally.passed_on, tally.over_again, tally.relayed,
-      tally.registered, tally.lists, tally.spoiled);
+      tally.registered, tally.lists, tally.no_access, tally.spoiled);
   // Or little would be tested.
   EXPECT_LE(tally.refused, std::max(1, tally.cases / 5));
 }
