@@ -24,7 +24,9 @@ FabricFactory on_gpu(const std::string& name, int ranks, Living living) {
   factory.moves_user_buffers = false;
   const auto settings_for = [living](const FabricSettings& settings) {
     // What CUDA opens for itself when it starts is not left over from the job.
-    if (living == Living::kThread) EXPECT_EQ(hw::why_no_gpu(), "");
+    if (living == Living::kThread) {
+      EXPECT_EQ(hw::why_no_gpu(), "");
+    }
     hw::JobSettings result = hw::job_settings(settings, hw::LinkKind::kLoopbackMap);
     result.options.copy = hw::CopyKind::kCuda;
     result.options.devices.assign(static_cast<std::size_t>(result.topology.device_count()), 0);
