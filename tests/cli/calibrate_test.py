@@ -42,7 +42,7 @@ class Calibrate(ProgramTest):
     def test_wrong_use_is_refused(self) -> None:
         self.write("raw.csv", recorded())
         self.write("broken.csv", HEADER + "\nengine_time,d2h\n")
-        for arguments, words in (
+        cases: tuple[tuple[list[str], list[str]], ...] = (
             ([], ["--out"]),
             (["--out", "new.toml", "--base", "h900"], ["h900", "h200"]),
             (["--out", "new.toml", "--topology", "h900"], ["h900"]),
@@ -51,7 +51,8 @@ class Calibrate(ProgramTest):
             (["--out", "new.toml", "--samples", "broken.csv"], ["broken.csv", "line 2"]),
             (["--out", "raw.csv", "--samples", "raw.csv"], ["--out", "--samples"]),
             (["--out", "a.toml", "--csv", "a.toml", "--samples", "raw.csv"], ["--csv", "--out"]),
-        ):
+        )
+        for arguments, words in cases:
             self.expect_refused(["calibrate", *arguments], words)
 
     def test_recorded_samples_give_a_calibration_that_the_model_takes(self) -> None:
