@@ -115,7 +115,7 @@ TEST(ZeroSmVerdict, SmallCopiesAreListedApart) {
       clean_and(copy(CopyDirection::kHostToDevice, 4_KiB, Channel::kCompute));
   EXPECT_TRUE(verdict.holds());
   EXPECT_TRUE(contains(to_string(verdict),
-                       "apart, below the 64KiB from which the driver uses a copy engine: "
+                       "apart, below the 32KiB from which the driver uses a copy engine: "
                        "1 H2D of 4KiB"))
       << to_string(verdict);
 }
@@ -144,8 +144,8 @@ TEST(ZeroSmVerdict, ABatchCountsItsCopies) {
 
 // One large copy may hide between small ones.
 TEST(ZeroSmVerdict, ABatchOnSmsIsSmallOnlyIfAllOfItIs) {
-  EXPECT_TRUE(clean_and(batch(4_KiB, 8, Channel::kCompute)).holds());
-  EXPECT_FALSE(clean_and(batch(4_KiB, 16, Channel::kCompute)).holds());
+  EXPECT_TRUE(clean_and(batch(4_KiB, 7, Channel::kCompute)).holds());
+  EXPECT_FALSE(clean_and(batch(4_KiB, 8, Channel::kCompute)).holds());
 }
 
 TEST(ZeroSmVerdict, MissingRecordsRefuteIt) {
