@@ -41,7 +41,7 @@ FabricFactory on_gpu(const std::string& name, int ranks, Living living) {
                          const CompileOptions& compile) {
     hw::JobSettings job = settings_for(settings);
     job.pipeline = pipeline;
-    // Eight ranks of one process have 32 queues of the hardware together.
+    // The ranks of one process have 32 queues of the hardware together.
     job.pipeline.streams = 1;
     job.compile = compile;
     return std::make_unique<hw::HwJob>(std::move(job), living);
@@ -55,7 +55,7 @@ std::vector<FabricFactory> if_there_is_one(std::vector<FabricFactory> factories)
   return factories;
 }
 
-const auto kThreads = testing::ValuesIn(if_there_is_one({on_gpu("Threads", 8, Living::kThread)}));
+const auto kThreads = testing::ValuesIn(if_there_is_one({on_gpu("Threads", 4, Living::kThread)}));
 const auto kProcesses = testing::ValuesIn(if_there_is_one(
     {on_gpu("Processes2", 2, Living::kProcess), on_gpu("Processes4", 4, Living::kProcess)}));
 
