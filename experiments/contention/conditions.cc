@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/check.h"
+
 namespace hoccl::contention {
 namespace {
 
@@ -39,6 +41,8 @@ void add_questions(std::vector<Condition>& conditions, BytesPerSecond sm_rate) {
   conditions.push_back({"d2h-16M", "D2H only", to_host(16_MiB)});
   conditions.push_back({"h2d-16M", "H2D only", to_device(16_MiB)});
   conditions.push_back({"both-16M", "D2H, slot, H2D", staged(16_MiB)});
+  conditions.push_back(
+      {kPipeline, "the project's own: 64 MiB messages in chunks of 2 MiB", PipelineLoadOptions{}});
   for (const int multiprocessors : {4, 8, 16}) {
     conditions.push_back(
         {fmt::format("sm-{}", multiprocessors),
@@ -89,12 +93,16 @@ std::vector<Condition> all_conditions(BytesPerSecond sm_rate) {
   return conditions;
 }
 
-std::unique_ptr<Load> load_of(const Condition& condition, const LoadMemory& memory) {
+std::shared_ptr<Load> load_of(const Condition& condition, const LoadSetup& setup) {
   if (const auto* copies = std::get_if<CopyLoadOptions>(&condition.load)) {
-    return copy_load(*copies, memory);
+    return copy_load(*copies, setup.memory);
   }
   if (const auto* kernel = std::get_if<SmCopyLoadOptions>(&condition.load)) {
-    return sm_copy_load(*kernel, memory);
+    return sm_copy_load(*kernel, setup.memory);
+  }
+  if (std::holds_alternative<PipelineLoadOptions>(condition.load)) {
+    HOCCL_CHECK(setup.pipeline != nullptr, "{} is not set up", condition.name);
+    return setup.pipeline;
   }
   return nullptr;
 }

@@ -1,4 +1,5 @@
-// How much a matrix product slows down beside copies by copy engines, or by SMs. See README.md.
+// How much a matrix product slows down beside copies by copy engines, the pipeline, or copies by
+// SMs. See README.md.
 
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
@@ -24,6 +25,7 @@
 #include "experiments/contention/kernels.h"
 #include "experiments/contention/load_memory_raii.h"
 #include "experiments/contention/measurement.h"
+#include "experiments/contention/pipeline_load.h"
 #include "experiments/contention/report.h"
 #include "hw/cuda/cuda_devices.h"
 #include "hw/cuda/cuda_raii.h"
@@ -112,13 +114,42 @@ void warm_up(Gemm& gemm, double seconds) {
   while (std::chrono::steady_clock::now() < end) (void)gemm.run(3);
 }
 
-engine::BytesPerSecond reference_rate(Gemm& gemm, int groups, const LoadMemory& memory) {
+bool has_pipeline(const std::vector<Condition>& conditions) {
+  return std::ranges::any_of(conditions, [](const Condition& c) { return c.name == kPipeline; });
+}
+
+LoadSetup set_up(const std::vector<Condition>& conditions, const LoadMemory& memory) {
+  LoadSetup setup{.memory = memory, .pipeline = nullptr};
+  // Not where it is not asked for: its threads, too, would be something beside the products.
+  if (has_pipeline(conditions)) {
+    setup.pipeline = pipeline_load({memory.host.data(), memory.host.size()});
+  }
+  return setup;
+}
+
+/// In both directions together.
+engine::BytesPerSecond rate_beside(const std::string& name, Gemm& gemm, int groups,
+                                   const LoadSetup& setup) {
   for (const Condition& condition : all_conditions({})) {
-    if (condition.name != kReference) continue;
-    const Measured measured = measure(condition, gemm, groups, memory, nullptr);
+    if (condition.name != name) continue;
+    const Measured measured = measure(condition, gemm, groups, setup, nullptr);
     return measured.to_host + measured.to_device;
   }
   return {};
+}
+
+/// What the copies by SMs have to match, and what the pipeline moves, which is close but not equal.
+engine::BytesPerSecond print_rates(Gemm& gemm, int groups, const LoadSetup& setup) {
+  const engine::BytesPerSecond reference = rate_beside(kReference, gemm, groups, setup);
+  fmt::print(
+      "# copies by SMs run at {:.1f} GB/s, as much as {} moves in both directions together\n",
+      engine::gigabytes_per_second(reference), kReference);
+  if (setup.pipeline != nullptr) {
+    const engine::BytesPerSecond rate = rate_beside(kPipeline, gemm, groups, setup);
+    fmt::print("# {} moves {:.1f} GB/s in both directions together, {:.0f} % of that\n", kPipeline,
+               engine::gigabytes_per_second(rate), 100 * rate.value() / reference.value());
+  }
+  return reference;
 }
 
 void compare(const Options& options, Gemm& gemm, std::ostream* csv) {
@@ -130,13 +161,11 @@ void compare(const Options& options, Gemm& gemm, std::ostream* csv) {
       fmt::print("# no clocks and power from the driver: {}\n", monitor->problem());
     }
   }
-  const engine::BytesPerSecond sm_rate = reference_rate(gemm, options.groups, *memory);
-  fmt::print(
-      "# copies by SMs run at {:.1f} GB/s, as much as {} moves in both directions together\n",
-      engine::gigabytes_per_second(sm_rate), kReference);
+  const LoadSetup setup = set_up(chosen(all_conditions({}), options.only), *memory);
+  const engine::BytesPerSecond sm_rate = print_rates(gemm, options.groups, setup);
   const std::vector<Condition> conditions = chosen(all_conditions(sm_rate), options.only);
   const std::vector<Measured> measured =
-      measure_rounds(conditions, gemm, options.groups, options.rounds, options.seed, *memory,
+      measure_rounds(conditions, gemm, options.groups, options.rounds, options.seed, setup,
                      monitor ? &*monitor : nullptr);
   std::fputs(table(summarise(conditions, measured), gemm.operations()).c_str(), stdout);
   if (csv != nullptr) write_csv(*csv, conditions, measured);

@@ -22,9 +22,9 @@ void shuffle(std::vector<std::size_t>& order, engine::Random& random) {
 
 }  // namespace
 
-Measured measure(const Condition& condition, Gemm& gemm, int groups, const LoadMemory& memory,
+Measured measure(const Condition& condition, Gemm& gemm, int groups, const LoadSetup& setup,
                  GpuMonitor* monitor) {
-  const std::unique_ptr<Load> load = load_of(condition, memory);
+  const std::shared_ptr<Load> load = load_of(condition, setup);
   if (load != nullptr) load->start();
   if (monitor != nullptr) (void)monitor->take();
   const Moved before = load == nullptr ? Moved{} : load->moved();
@@ -43,7 +43,7 @@ Measured measure(const Condition& condition, Gemm& gemm, int groups, const LoadM
 
 std::vector<Measured> measure_rounds(const std::vector<Condition>& conditions, Gemm& gemm,
                                      int groups, int rounds, std::uint64_t seed,
-                                     const LoadMemory& memory, GpuMonitor* monitor) {
+                                     const LoadSetup& setup, GpuMonitor* monitor) {
   engine::Random random(seed);
   std::vector<std::size_t> order(conditions.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -51,7 +51,7 @@ std::vector<Measured> measure_rounds(const std::vector<Condition>& conditions, G
   for (int round = 0; round < rounds; ++round) {
     shuffle(order, random);
     for (const std::size_t index : order) {
-      Measured measured = measure(conditions[index], gemm, groups, memory, monitor);
+      Measured measured = measure(conditions[index], gemm, groups, setup, monitor);
       measured.round = round;
       measured.condition = index;
       all.push_back(std::move(measured));

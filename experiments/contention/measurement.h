@@ -23,13 +23,13 @@ struct Measured {
   std::optional<GpuState> gpu;
 };
 
-Measured measure(const Condition& condition, Gemm& gemm, int groups, const LoadMemory& memory,
+Measured measure(const Condition& condition, Gemm& gemm, int groups, const LoadSetup& setup,
                  GpuMonitor* monitor);
 
 /// Every round measures each condition once, in an order of its own drawn from the seed, so that
 /// clocks and temperature drift equally for all and none always follows the same other.
 std::vector<Measured> measure_rounds(const std::vector<Condition>& conditions, Gemm& gemm,
                                      int groups, int rounds, std::uint64_t seed,
-                                     const LoadMemory& memory, GpuMonitor* monitor);
+                                     const LoadSetup& setup, GpuMonitor* monitor);
 
 }  // namespace hoccl::contention
