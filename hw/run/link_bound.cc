@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "engine/base/check.h"
-#include "engine/schedule/compile.h"
 #include "engine/schedule/port_loads.h"
 
 namespace hoccl::hw {
@@ -22,9 +21,7 @@ constexpr double kSlack = 1e-4;
 std::optional<Seconds> link_bound(const RunScenario& scenario, Bytes size) {
   const HwOptions& hardware = scenario.hardware;
   if (!hardware.link_rate && hardware.link_delay == Seconds(0.0)) return std::nullopt;
-  const engine::Plan plan = scenario.plan ? *scenario.plan
-                                          : engine::compile(pattern_of(scenario, size),
-                                                            scenario.topology, scenario.compile);
+  const engine::Plan plan = plan_of(scenario, size);
   // Only sending is shaped: a NIC receives from several as fast as they send.
   const auto sent = engine::loads_of(plan, scenario.topology).nic_out;
   const Bytes most = sent.empty() ? Bytes(0) : std::ranges::max(sent);

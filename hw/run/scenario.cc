@@ -26,13 +26,15 @@ engine::Pattern pattern_of(const RunScenario& scenario, Bytes size) {
   return pattern;
 }
 
+engine::Plan plan_of(const RunScenario& scenario, Bytes size) {
+  if (scenario.plan) return *scenario.plan;
+  return engine::compile(pattern_of(scenario, size), scenario.topology, scenario.compile);
+}
+
 namespace {
 
 /// A slot that changes its owner cannot go to a second node.
-void require_single_use(const RunScenario& scenario, Bytes size) {
-  const engine::Plan plan = scenario.plan ? *scenario.plan
-                                          : engine::compile(pattern_of(scenario, size),
-                                                            scenario.topology, scenario.compile);
+void require_single_use(const RunScenario& scenario, const engine::Plan& plan) {
   const bool branches = std::ranges::any_of(
       plan.transfers, [](const engine::Transfer& transfer) { return !transfer.branches.empty(); });
   if (!branches) return;
@@ -65,10 +67,7 @@ void require_wire(const RunScenario& scenario) {
 
 /// Deliveries out of the host's memory run on SMs when they are short, and the last chunk of a
 /// transfer is as short as what is left.
-void require_copy_engines(const RunScenario& scenario, Bytes size) {
-  const engine::Plan plan = scenario.plan ? *scenario.plan
-                                          : engine::compile(pattern_of(scenario, size),
-                                                            scenario.topology, scenario.compile);
+void require_copy_engines(const engine::Plan& plan, Bytes size) {
   for (const engine::Transfer& transfer : plan.transfers) {
     if (transfer.size == Bytes(0)) continue;
     const Bytes rest = transfer.size % plan.chunk_size;
@@ -94,10 +93,14 @@ void require_runnable(const RunScenario& scenario, const std::vector<Bytes>& siz
                                 .receive_slots = scenario.hardware.slots});
     }
   }
-  const bool to_gpu = scenario.topology.staging() == engine::StagingKind::kHost;
+  const bool hands_over = scenario.hardware.link == LinkKind::kLoopbackMap;
+  const bool only_engines =
+      scenario.hardware.strict && scenario.topology.staging() == engine::StagingKind::kHost;
+  if (!hands_over && !only_engines) return;
   for (const Bytes size : sizes) {
-    if (scenario.hardware.link == LinkKind::kLoopbackMap) require_single_use(scenario, size);
-    if (scenario.hardware.strict && to_gpu) require_copy_engines(scenario, size);
+    const engine::Plan plan = plan_of(scenario, size);
+    if (hands_over) require_single_use(scenario, plan);
+    if (only_engines) require_copy_engines(plan, size);
   }
 }
 

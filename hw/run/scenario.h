@@ -50,5 +50,8 @@ engine::Bytes memory_of_all_ranks(const RunScenario& scenario, engine::Bytes lar
 
 /// The pattern at one size; of a saved plan, what it moves. Throws ConfigError.
 engine::Pattern pattern_of(const RunScenario& scenario, engine::Bytes size);
+/// What is executed at that size: the saved plan, or what the pattern compiles to. Throws
+/// ConfigError.
+engine::Plan plan_of(const RunScenario& scenario, engine::Bytes size);
 
 }  // namespace hoccl::hw
