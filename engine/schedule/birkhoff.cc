@@ -7,7 +7,7 @@
 namespace hoccl::engine {
 namespace {
 
-using Port = std::int32_t;
+using PortIndex = std::int32_t;
 
 /// The matrix with what is added so that every row and column sums to busiest_port().
 PortMatrix padded(const PortMatrix& matrix) {
@@ -37,26 +37,26 @@ class PerfectMatching {
  public:
   explicit PerfectMatching(const PortMatrix& entries)
       : entries_(entries),
-        ports_(static_cast<Port>(entries.rows())),
+        ports_(static_cast<PortIndex>(entries.rows())),
         source_of_(static_cast<std::size_t>(ports_), -1),
         seen_(static_cast<std::size_t>(ports_), false) {}
 
   /// By sending port.
-  std::vector<Port> find() {
-    for (Port i = 0; i < ports_; ++i) {
+  std::vector<PortIndex> find() {
+    for (PortIndex i = 0; i < ports_; ++i) {
       seen_.assign(seen_.size(), false);
       HOCCL_CHECK(augment(i), "equal sums without a perfect matching at port {}", i);
     }
-    std::vector<Port> targets(static_cast<std::size_t>(ports_));
-    for (Port j = 0; j < ports_; ++j) {
+    std::vector<PortIndex> targets(static_cast<std::size_t>(ports_));
+    for (PortIndex j = 0; j < ports_; ++j) {
       targets[static_cast<std::size_t>(source_of_[static_cast<std::size_t>(j)])] = j;
     }
     return targets;
   }
 
  private:
-  bool augment(Port source) {
-    for (Port j = 0; j < ports_; ++j) {
+  bool augment(PortIndex source) {
+    for (PortIndex j = 0; j < ports_; ++j) {
       const auto target = static_cast<std::size_t>(j);
       if (entries_(source, j) == 0 || seen_[target]) continue;
       seen_[target] = true;
@@ -69,8 +69,8 @@ class PerfectMatching {
   }
 
   const PortMatrix& entries_;
-  Port ports_;
-  std::vector<Port> source_of_;
+  PortIndex ports_;
+  std::vector<PortIndex> source_of_;
   std::vector<bool> seen_;
 };
 
@@ -82,13 +82,13 @@ Decomposition birkhoff_stages(const PortMatrix& matrix) {
   PortMatrix real = matrix;
   std::int64_t left = busiest_port(matrix);
   while (left > 0) {
-    const std::vector<Port> targets = PerfectMatching(entries).find();
+    const std::vector<PortIndex> targets = PerfectMatching(entries).find();
     std::int64_t length = left;
-    for (Port i = 0; i < result.ports; ++i) {
+    for (PortIndex i = 0; i < result.ports; ++i) {
       length = std::min(length, entries(i, targets[static_cast<std::size_t>(i)]));
     }
-    for (Port i = 0; i < result.ports; ++i) {
-      const Port target = targets[static_cast<std::size_t>(i)];
+    for (PortIndex i = 0; i < result.ports; ++i) {
+      const PortIndex target = targets[static_cast<std::size_t>(i)];
       entries(i, target) -= length;
       // Padding comes last within an entry, so a pair is named while it has something to send.
       std::int64_t& unsent = real(i, target);

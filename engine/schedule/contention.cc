@@ -9,23 +9,23 @@ namespace hoccl::engine {
 namespace {
 
 /// One NIC's side of a stage use.
-struct Side {
+struct NicSide {
   NicId nic;
   std::int32_t stage = 0;
   std::size_t transfer = 0;
   NicId partner;
 
-  auto operator<=>(const Side&) const = default;
+  auto operator<=>(const NicSide&) const = default;
 };
 
-void check_side(const Plan& plan, std::vector<Side> sides, const char* does,
+void check_side(const Plan& plan, std::vector<NicSide> sides, const char* does,
                 Violations& violations) {
   std::ranges::sort(sides);
   // Each is compared with the first use of its stage, which is that of the earliest transfer.
   std::size_t first = 0;
   for (std::size_t i = 1; i < sides.size(); ++i) {
-    const Side& before = sides[first];
-    const Side& side = sides[i];
+    const NicSide& before = sides[first];
+    const NicSide& side = sides[i];
     if (side.nic != before.nic || side.stage != before.stage) {
       first = i;
     } else {
@@ -41,8 +41,8 @@ void check_side(const Plan& plan, std::vector<Side> sides, const char* does,
 
 void check_contention(const Plan& plan, Violations& violations) {
   if (plan.order == Order::kLocal) return;
-  std::vector<Side> sending;
-  std::vector<Side> receiving;
+  std::vector<NicSide> sending;
+  std::vector<NicSide> receiving;
   for (const StageUse& use : stage_uses(plan)) {
     sending.push_back({use.send, use.stage, use.transfer, use.receive});
     receiving.push_back({use.receive, use.stage, use.transfer, use.send});

@@ -11,10 +11,10 @@ namespace hoccl::engine {
 namespace {
 
 using Word = PortSet::Word;
-using Port = PortSet::Port;
+using PortIndex = PortSet::Port;
 
 constexpr int kWordBits = PortSet::kWordBits;
-constexpr Port kNobody = -1;
+constexpr PortIndex kNobody = -1;
 
 /// The ports seen as senders, or as receivers.
 struct Side {
@@ -22,7 +22,7 @@ struct Side {
       : neighbours(ports * words, 0), match(ports, kNobody), free(words), left(ports, 0) {}
 
   std::vector<Word> neighbours;  ///< per port: whom it has an entry >= threshold with
-  std::vector<Port> match;
+  std::vector<PortIndex> match;
   PortSet free;                    ///< without a match
   std::vector<std::int64_t> left;  ///< work that is left
 };
@@ -30,7 +30,7 @@ struct Side {
 class CriticalMatching {
  public:
   CriticalMatching(const PortMatrix& matrix, double fall)
-      : ports_(static_cast<Port>(matrix.rows())),
+      : ports_(static_cast<PortIndex>(matrix.rows())),
         words_((static_cast<std::size_t>(ports_) + kWordBits - 1) / kWordBits),
         fall_(fall),
         work_(matrix),
@@ -62,16 +62,16 @@ class CriticalMatching {
   void lower_threshold();
   bool cover(Side& own, Side& other);
   void extend();
-  bool augment(Side& own, Side& other, Port root, bool may_drop);
-  void flip(Side& own, Side& other, Port root, Port last);
+  bool augment(Side& own, Side& other, PortIndex root, bool may_drop);
+  void flip(Side& own, Side& other, PortIndex root, PortIndex last);
   [[nodiscard]] std::int64_t stage_length() const;
   void subtract(std::int64_t length);
 
-  [[nodiscard]] bool critical(const Side& side, Port port) const {
+  [[nodiscard]] bool critical(const Side& side, PortIndex port) const {
     return left_ - side.left[static_cast<std::size_t>(port)] < threshold_;
   }
 
-  Port ports_;
+  PortIndex ports_;
   std::size_t words_;
   double fall_;
   PortMatrix work_;
@@ -82,19 +82,19 @@ class CriticalMatching {
   // Of the search under way.
   PortSet seen_;
   PortSet dead_ends_;
-  std::vector<Port> came_from_;
-  std::vector<Port> queue_;
+  std::vector<PortIndex> came_from_;
+  std::vector<PortIndex> queue_;
 };
 
 void CriticalMatching::start() {
-  for (Port i = 0; i < ports_; ++i) {
+  for (PortIndex i = 0; i < ports_; ++i) {
     senders_.free.insert(i);
     receivers_.free.insert(i);
   }
   std::vector<std::int64_t> widest_sent(static_cast<std::size_t>(ports_), 0);
   std::vector<std::int64_t> widest_received(static_cast<std::size_t>(ports_), 0);
-  for (Port i = 0; i < ports_; ++i) {
-    for (Port j = 0; j < ports_; ++j) {
+  for (PortIndex i = 0; i < ports_; ++i) {
+    for (PortIndex j = 0; j < ports_; ++j) {
       const auto source = static_cast<std::size_t>(i);
       const auto target = static_cast<std::size_t>(j);
       const std::int64_t entry = work_(i, j);
@@ -104,13 +104,13 @@ void CriticalMatching::start() {
       widest_received[target] = std::max(widest_received[target], entry);
     }
   }
-  for (Port i = 0; i < ports_; ++i) {
+  for (PortIndex i = 0; i < ports_; ++i) {
     const auto port = static_cast<std::size_t>(i);
     left_ = std::max({left_, senders_.left[port], receivers_.left[port]});
     threshold_ = std::max(threshold_, widest_sent[port]);
   }
   // A tight port has no entry above its widest one, so no higher threshold can succeed.
-  for (Port i = 0; i < ports_; ++i) {
+  for (PortIndex i = 0; i < ports_; ++i) {
     const auto port = static_cast<std::size_t>(i);
     if (senders_.left[port] == left_ && left_ > 0) {
       threshold_ = std::min(threshold_, widest_sent[port]);
@@ -124,16 +124,16 @@ void CriticalMatching::start() {
 
 void CriticalMatching::find_neighbours() {
   std::ranges::fill(receivers_.neighbours, 0);
-  for (Port i = 0; i < ports_; ++i) {
+  for (PortIndex i = 0; i < ports_; ++i) {
     const auto source = static_cast<std::size_t>(i);
     const std::int64_t* row = work_.data() + source * static_cast<std::size_t>(ports_);
     const Word source_bit = Word{1} << (i % kWordBits);
     const std::size_t source_word = source / kWordBits;
     for (std::size_t w = 0; w < words_; ++w) {
-      const Port begin = static_cast<Port>(w * kWordBits);
-      const Port end = std::min<Port>(ports_, begin + kWordBits);
+      const PortIndex begin = static_cast<PortIndex>(w * kWordBits);
+      const PortIndex end = std::min<PortIndex>(ports_, begin + kWordBits);
       Word bits = 0;
-      for (Port j = begin; j < end; ++j) {
+      for (PortIndex j = begin; j < end; ++j) {
         bits |= static_cast<Word>(row[j] >= threshold_) << (j - begin);
       }
       senders_.neighbours[source * words_ + w] = bits;
@@ -157,7 +157,7 @@ void CriticalMatching::lower_threshold() {
 bool CriticalMatching::cover(Side& own, Side& other) {
   for (std::size_t w = 0; w < words_; ++w) {
     for (Word rest = own.free.word(w); rest != 0; rest &= rest - 1) {
-      const Port port = static_cast<Port>(w * kWordBits) + std::countr_zero(rest);
+      const PortIndex port = static_cast<PortIndex>(w * kWordBits) + std::countr_zero(rest);
       if (!critical(own, port)) continue;
       seen_.clear();
       if (!augment(own, other, port, true)) return false;
@@ -171,7 +171,7 @@ void CriticalMatching::extend() {
   // What a search without success has seen leads nowhere later either, so it stays marked.
   seen_.clear();
   dead_ends_.clear();
-  senders_.free.for_each([&](Port port) {
+  senders_.free.for_each([&](PortIndex port) {
     if (augment(senders_, receivers_, port, false)) {
       seen_ = dead_ends_;
     } else {
@@ -182,16 +182,16 @@ void CriticalMatching::extend() {
 
 /// Searches, breadth first, for an alternating path from the unmatched `root` to an unmatched port
 /// of the other side or, where that is allowed, to a port of its own side that may idle.
-bool CriticalMatching::augment(Side& own, Side& other, Port root, bool may_drop) {
+bool CriticalMatching::augment(Side& own, Side& other, PortIndex root, bool may_drop) {
   queue_.clear();
   queue_.push_back(root);
   for (std::size_t next = 0; next < queue_.size(); ++next) {
-    const Port port = queue_[next];
+    const PortIndex port = queue_[next];
     const Word* neighbours = own.neighbours.data() + static_cast<std::size_t>(port) * words_;
     for (std::size_t w = 0; w < words_; ++w) {
       const Word fresh = neighbours[w] & ~seen_.word(w);
       if (const Word open = fresh & other.free.word(w); open != 0) {
-        const Port last = static_cast<Port>(w * kWordBits) + std::countr_zero(open);
+        const PortIndex last = static_cast<PortIndex>(w * kWordBits) + std::countr_zero(open);
         came_from_[static_cast<std::size_t>(last)] = port;
         other.free.erase(last);
         flip(own, other, root, last);
@@ -199,9 +199,9 @@ bool CriticalMatching::augment(Side& own, Side& other, Port root, bool may_drop)
       }
       seen_.word(w) |= fresh;
       for (Word rest = fresh; rest != 0; rest &= rest - 1) {
-        const Port met = static_cast<Port>(w * kWordBits) + std::countr_zero(rest);
+        const PortIndex met = static_cast<PortIndex>(w * kWordBits) + std::countr_zero(rest);
         came_from_[static_cast<std::size_t>(met)] = port;
-        const Port holder = other.match[static_cast<std::size_t>(met)];
+        const PortIndex holder = other.match[static_cast<std::size_t>(met)];
         if (may_drop && !critical(own, holder)) {
           own.match[static_cast<std::size_t>(holder)] = kNobody;
           own.free.insert(holder);
@@ -216,12 +216,12 @@ bool CriticalMatching::augment(Side& own, Side& other, Port root, bool may_drop)
 }
 
 /// Gives `last` and every port on the way back to `root` to whom the search came from.
-void CriticalMatching::flip(Side& own, Side& other, Port root, Port last) {
+void CriticalMatching::flip(Side& own, Side& other, PortIndex root, PortIndex last) {
   own.free.erase(root);
   while (true) {
-    const Port port = came_from_[static_cast<std::size_t>(last)];
+    const PortIndex port = came_from_[static_cast<std::size_t>(last)];
     other.match[static_cast<std::size_t>(last)] = port;
-    const Port before = std::exchange(own.match[static_cast<std::size_t>(port)], last);
+    const PortIndex before = std::exchange(own.match[static_cast<std::size_t>(port)], last);
     if (port == root) return;
     last = before;
   }
@@ -229,13 +229,13 @@ void CriticalMatching::flip(Side& own, Side& other, Port root, Port last) {
 
 std::int64_t CriticalMatching::stage_length() const {
   std::int64_t length = left_;
-  for (Port i = 0; i < ports_; ++i) {
-    const Port target = senders_.match[static_cast<std::size_t>(i)];
+  for (PortIndex i = 0; i < ports_; ++i) {
+    const PortIndex target = senders_.match[static_cast<std::size_t>(i)];
     const std::int64_t most =
         target == kNobody ? left_ - senders_.left[static_cast<std::size_t>(i)] : work_(i, target);
     length = std::min(length, most);
   }
-  receivers_.free.for_each([&](Port port) {
+  receivers_.free.for_each([&](PortIndex port) {
     length = std::min(length, left_ - receivers_.left[static_cast<std::size_t>(port)]);
   });
   HOCCL_CHECK(length > 0, "a stage of length {} with {} left", length, left_);
@@ -244,9 +244,9 @@ std::int64_t CriticalMatching::stage_length() const {
 
 void CriticalMatching::subtract(std::int64_t length) {
   left_ -= length;
-  for (Port i = 0; i < ports_; ++i) {
+  for (PortIndex i = 0; i < ports_; ++i) {
     const auto source = static_cast<std::size_t>(i);
-    const Port match = senders_.match[source];
+    const PortIndex match = senders_.match[source];
     if (match == kNobody) continue;
     const auto target = static_cast<std::size_t>(match);
     senders_.left[source] -= length;

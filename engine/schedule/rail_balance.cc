@@ -9,7 +9,7 @@
 namespace hoccl::engine {
 namespace {
 
-constexpr std::size_t kWordBits = 64;
+constexpr std::size_t kDemandsPerWord = 64;
 constexpr std::size_t kNowhere = std::numeric_limits<std::size_t>::max();
 /// Part of the level that a rail may exceed it by to keep a demand whole.
 constexpr std::int64_t kSlackParts = 64;
@@ -25,7 +25,7 @@ void RailBalance::fill(std::span<const RailDemand> demands, std::span<const Rail
   chunk_ = chunk.count();
   most_ = most == 0 ? rails.size() : static_cast<std::size_t>(most);
   amounts_.assign(demands.size() * rails.size(), 0);
-  words_ = (demands.size() + kWordBits - 1) / kWordBits;
+  words_ = (demands.size() + kDemandsPerWord - 1) / kDemandsPerWord;
   holders_.assign(words_ * rails.size(), 0);
   loads_.clear();
   for (const RailEnds& rail : rails) loads_.push_back(rail.already_carried);
@@ -68,7 +68,7 @@ template <class Visit>
 void RailBalance::for_each_on(std::size_t rail, Visit visit) {
   for (std::size_t w = 0; w < words_; ++w) {
     for (std::uint64_t rest = holders_[rail * words_ + w]; rest != 0; rest &= rest - 1) {
-      if (!visit(w * kWordBits + static_cast<std::size_t>(std::countr_zero(rest)))) return;
+      if (!visit(w * kDemandsPerWord + static_cast<std::size_t>(std::countr_zero(rest)))) return;
     }
   }
 }
@@ -77,7 +77,8 @@ void RailBalance::put(std::size_t demand, std::size_t rail, std::int64_t size) {
   std::int64_t& held = amount(demand, rail);
   if (held == 0) {
     ++used_[demand];
-    holders_[rail * words_ + demand / kWordBits] |= std::uint64_t{1} << (demand % kWordBits);
+    holders_[rail * words_ + demand / kDemandsPerWord] |= std::uint64_t{1}
+                                                          << (demand % kDemandsPerWord);
   }
   held += size;
   loads_[rail] += size;
@@ -252,7 +253,7 @@ std::int64_t RailBalance::move(std::size_t from, std::size_t to, std::int64_t si
     loads_[from] -= taken;
     if (held == 0) {
       --used_[i];
-      holders_[from * words_ + i / kWordBits] &= ~(std::uint64_t{1} << (i % kWordBits));
+      holders_[from * words_ + i / kDemandsPerWord] &= ~(std::uint64_t{1} << (i % kDemandsPerWord));
     }
     put(i, to, taken);
     moved += taken;

@@ -8,7 +8,7 @@
 namespace hoccl::cli {
 namespace {
 
-constexpr int kAny = std::numeric_limits<int>::max();
+constexpr int kUnlimited = std::numeric_limits<int>::max();
 constexpr int kMaxSlots = 4096;
 constexpr int kMaxInFlight = 1024;
 constexpr int kMaxJobs = 256;
@@ -29,7 +29,7 @@ Choices add_machine_options(CLI::App& app, PatternOptions& values,
                "default: " +
                    default_topology);
   return {options.integer(
-      "--ranks", values.ranks, 1, kAny,
+      "--ranks", values.ranks, 1, kUnlimited,
       "use the first places, spread evenly over the nodes; default: one rank per GPU")};
 }
 
@@ -43,9 +43,10 @@ Choices add_pattern_options(CLI::App& app, PatternOptions& values) {
                    "gather, scatter, ppchain, or a file: a traffic matrix (.csv) or flows (.json)"),
       options.text("--group", values.group,
                    "ranks that take part, as 0,8,16; ranks in other options then count among them"),
-      options.integer("--from", values.from, 0, kAny, "sendrecv: source rank"),
-      options.integer("--to", values.to, 0, kAny, "sendrecv: target rank"),
-      options.integer("--root", values.root, 0, kAny, "broadcast, gather, scatter: root rank"),
+      options.integer("--from", values.from, 0, kUnlimited, "sendrecv: source rank"),
+      options.integer("--to", values.to, 0, kUnlimited, "sendrecv: target rank"),
+      options.integer("--root", values.root, 0, kUnlimited,
+                      "broadcast, gather, scatter: root rank"),
       options.flag("--in-place", values.in_place,
                    "collectives: a rank's own share lies where it belongs"),
       options.text("--self-copy", values.self_copy,
@@ -55,7 +56,7 @@ Choices add_pattern_options(CLI::App& app, PatternOptions& values) {
                    "alltoallv: uniform, random, zipf, zipf-source, sparse, moe or a file (.csv)"),
       options.text("--algorithm", values.algorithm,
                    "flows to several ranks: multicast (one copy per node), ring or p2p"),
-      options.integer("--nics", values.nics, 1, kAny, "ring: NICs per node that it crosses"),
+      options.integer("--nics", values.nics, 1, kUnlimited, "ring: NICs per node that it crosses"),
       options.integer("--nodes-per-stage-in", values.nodes_per_stage_in, 1,
                       1 + static_cast<int>(engine::kMaxBranches),
                       "multicast: nodes that one staged copy serves"),
@@ -65,7 +66,7 @@ Choices add_pattern_options(CLI::App& app, PatternOptions& values) {
                 "balanced (spread over the rails) or own-nic (those next to its ends, straight "
                 "between registered user buffers)")
           ->default_str("symmetric for sendrecv, sendrecv-ring and ppchain, else balanced"),
-      options.integer("--rails", values.rails, 1, kAny,
+      options.integer("--rails", values.rails, 1, kUnlimited,
                       "NIC pairs that carry one message; default: symmetric 1, else all"),
       options.text("--order", values.order, "of the NICs' work: critical, bvn, rotation or local")
           ->default_str("local for alltoallv and with forwarding own-nic, else critical"),

@@ -30,7 +30,7 @@ namespace {
 using engine::Rank;
 
 /// Until the next try of a rank that cannot be connected to.
-constexpr engine::Seconds kRetryPause{0.01};
+constexpr engine::Seconds kConnectPause{0.01};
 
 /// An abstract name: it has no file, so nothing is left behind by a process that is killed. It is
 /// random, so nobody can sit on it in advance.
@@ -171,7 +171,7 @@ void wait_for_news(const Bootstrap& bootstrap, const Doorkeeper& doorkeeper,
   Deadline wake = std::min(deadline, doorkeeper.deadline().value_or(deadline));
   for (const Visit& visit : visits) {
     watched.push_back(visit.watched());
-    if (!visit.connected()) wake = std::min(wake, Deadline(kRetryPause));
+    if (!visit.connected()) wake = std::min(wake, Deadline(kConnectPause));
   }
   ::poll(watched.data(), watched.size(), wake.poll_milliseconds());
 }

@@ -15,7 +15,7 @@
 namespace hoccl::sim {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kNoCompletion = std::numeric_limits<double>::infinity();
 constexpr std::uint32_t kNotQueued = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint64_t kNoFlow = std::numeric_limits<std::uint64_t>::max();
 
@@ -63,7 +63,7 @@ class FluidNetwork final : public Network, public CompletionSource {
     double remaining = 0.0;  ///< bytes at `updated`
     double updated = 0.0;
     double rate = 0.0;
-    double finish = kNever;
+    double finish = kNoCompletion;
     std::uint64_t id = kNoFlow;
     Callback done;
     engine::Bytes size;
@@ -93,7 +93,7 @@ class FluidNetwork final : public Network, public CompletionSource {
 double FluidModel::next_occurring_event(double now) {
   if (network_ == nullptr) return -1.0;
   const double next = network_->next_completion();
-  return next == kNever ? -1.0 : std::max(0.0, next - now);
+  return next == kNoCompletion ? -1.0 : std::max(0.0, next - now);
 }
 
 FlowHandle FluidNetwork::start_flow(std::uint64_t id, RouteId route, engine::Bytes size,
@@ -110,7 +110,7 @@ FlowHandle FluidNetwork::start_flow(std::uint64_t id, RouteId route, engine::Byt
   flow.remaining = static_cast<double>(size.count());
   flow.updated = clock_.now().count();
   flow.rate = 0.0;
-  flow.finish = kNever;
+  flow.finish = kNoCompletion;
   flow.id = id;
   flow.done = done;
   flow.size = size;
@@ -138,7 +138,7 @@ bool FluidNetwork::cancel(FlowHandle handle) {
 
 double FluidNetwork::next_completion() {
   if (solver_.is_dirty()) update_rates();
-  return queue_.empty() ? kNever : flows_[queue_.front()].finish;
+  return queue_.empty() ? kNoCompletion : flows_[queue_.front()].finish;
 }
 
 CompletionSource::Readiness FluidNetwork::readiness(double instant) {
