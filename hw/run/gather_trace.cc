@@ -43,7 +43,7 @@ TraceEvent unpack(const PackedEvent& packed) {
 
 std::vector<TraceEvent> gather_trace(Bootstrap& bootstrap, std::span<const TraceEvent> own) {
   std::size_t most = 0;
-  for (const auto& count : exchange(bootstrap, std::vector{own.size()})) {
+  for (const auto& count : hw::exchange(bootstrap, std::vector{own.size()})) {
     most = std::max(most, count.front());
   }
   std::vector<TraceEvent> all;
