@@ -1,6 +1,6 @@
 #include "hw/device/host_device.h"
 
-#include <cstring>
+#include <algorithm>
 #include <utility>
 
 #include "hw/copy/host_copy_engine.h"
@@ -44,11 +44,11 @@ std::shared_ptr<MemoryBlock> HostDevice::attach(const BlockName& name, FileDescr
 }
 
 void HostDevice::read(std::span<std::byte> to, const std::byte* from) {
-  std::memcpy(to.data(), from, to.size());
+  std::copy_n(from, to.size(), to.data());
 }
 
 void HostDevice::write(std::byte* to, std::span<const std::byte> from) {
-  std::memcpy(to, from.data(), from.size());
+  std::ranges::copy(from, to);
 }
 
 std::unique_ptr<CopyEngine> HostDevice::make_copy_engine(std::function<void()> wake,
