@@ -79,10 +79,26 @@ auto CudaStreams::state_of(Gate gate) -> GateState& {
   if (state.words != nullptr) return state;
   constexpr std::size_t kPerPage = kPageSize / sizeof(Words);
   if (words_used_ % kPerPage == 0) pages_.push_back(std::make_unique<PinnedMemory>(kPageSize));
-  state.gate = gate;
   // Zeroed memory is a pair of words at zero.
   state.words = reinterpret_cast<Words*>(pages_.back()->data()) + words_used_++ % kPerPage;
   return state;
+}
+
+/// Under the lock of the caller.
+void CudaStreams::mark(StreamMarks::Kind kind, Gate gate, Sequence sequence) {
+  StreamMarks& marks = marks_[gate.stream];
+  pass(marks);
+  marks.add(kind, gate, sequence);
+}
+
+/// Under the lock of the caller.
+void CudaStreams::pass(StreamMarks& marks) const {
+  marks.pass(
+      [this](Gate gate) {
+        const GateState& state = gates_.at(gate);
+        return kind_ == GateKind::kMemoryOperations ? state.reached : state.words->ready.load();
+      },
+      [this](Gate gate) { return gates_.at(gate).words->done.load(); });
 }
 
 void CudaStreams::enqueue_ready(Gate gate, Sequence sequence) {
@@ -90,6 +106,7 @@ void CudaStreams::enqueue_ready(Gate gate, Sequence sequence) {
   Words* words = nullptr;
   {
     const std::scoped_lock lock(mutex_);
+    mark(StreamMarks::Kind::kReady, gate, sequence);
     GateState& state = state_of(gate);
     words = state.words;
     if (kind_ == GateKind::kMemoryOperations) {
@@ -104,7 +121,10 @@ void CudaStreams::enqueue_ready(Gate gate, Sequence sequence) {
                      "enqueue the write of a gate's word");
       return;
     case GateKind::kHostFunctions:
-      enqueue(gate.stream, [this, gate, sequence] { reached_({gate, sequence}); });
+      enqueue(gate.stream, [this, words, gate, sequence] {
+        reached_({gate, sequence});
+        words->ready.store(sequence);
+      });
       return;
   }
 }
@@ -114,6 +134,7 @@ void CudaStreams::enqueue_wait(Gate gate, Sequence sequence) {
   Words* words = nullptr;
   {
     const std::scoped_lock lock(mutex_);
+    mark(StreamMarks::Kind::kWait, gate, sequence);
     GateState& state = state_of(gate);
     words = state.words;
     state.waited = sequence;
@@ -171,11 +192,9 @@ bool CudaStreams::idle() const {
   const std::scoped_lock lock(mutex_);
   return std::ranges::all_of(streams_, [this](const auto& entry) {
     if (cudaStreamQuery(entry.second) != cudaErrorNotReady) return true;
-    return std::ranges::any_of(gates_, [&](const auto& gate) {
-      const GateState& state = gate.second;
-      return state.gate.stream == entry.first && state.reached == state.enqueued &&
-             state.waited > state.words->done.load();
-    });
+    StreamMarks& marks = marks_[entry.first];
+    pass(marks);
+    return marks.at_closed_gate();
   });
 }
 

@@ -9,6 +9,7 @@
 
 #include "hw/cuda/cuda_raii.h"
 #include "hw/fabric/hw_options.h"
+#include "hw/stream/stream_marks.h"
 #include "hw/stream/streams.h"
 
 namespace hoccl::hw {
@@ -41,13 +42,12 @@ class CudaStreams final : public Streams {
   [[nodiscard]] bool idle() const override;
 
  private:
-  /// On lines of their own: the GPU writes one, a CPU the other.
+  /// On lines of their own: `done` is the CPU's, `ready` the GPU's (or its host function's).
   struct Words {
     alignas(64) std::atomic<std::uint64_t> ready;
     alignas(64) std::atomic<std::uint64_t> done;
   };
   struct GateState {
-    engine::Gate gate;
     Words* words = nullptr;
     engine::Sequence enqueued = 0;  ///< last ready mark that poll() will tell
     engine::Sequence reached = 0;   ///< last one told
@@ -57,6 +57,8 @@ class CudaStreams final : public Streams {
   cudaStream_t stream_of(engine::StreamId id);
   cudaStream_t usable_stream(engine::StreamId id);
   GateState& state_of(engine::Gate gate);
+  void mark(StreamMarks::Kind kind, engine::Gate gate, engine::Sequence sequence);
+  void pass(StreamMarks& marks) const;
 
   const int device_;
   const GateKind kind_;
@@ -67,6 +69,7 @@ class CudaStreams final : public Streams {
   std::vector<std::unique_ptr<PinnedMemory>> pages_;  ///< of words
   std::size_t words_used_ = 0;
   std::map<engine::Gate, GateState> gates_;
+  mutable std::map<engine::StreamId, StreamMarks> marks_;
   std::atomic<std::int64_t> unreached_{0};  ///< of all gates, enqueued - reached
 };
 

@@ -70,6 +70,19 @@ TEST_P(CudaGates, HoldTheStreamUntilTheyAreOpen) {
   EXPECT_TRUE(streams_->idle());
 }
 
+TEST_P(CudaGates, AreWhereAStreamRestsWhateverIsBehindThem) {
+  streams_->enqueue_ready(kGate, 1);
+  streams_->enqueue_wait(kGate, 1);
+  streams_->enqueue_ready(kGate, 2);
+  streams_->enqueue_wait(kGate, 2);
+  EXPECT_EQ(reached(1), 1U);
+  EXPECT_TRUE(streams_->idle());
+  streams_->open_gate(kGate, 1);
+  EXPECT_EQ(reached(2), 2U);
+  EXPECT_TRUE(streams_->idle());
+  streams_->open_gate(kGate, 2);
+}
+
 TEST_P(CudaGates, OfOneStreamDoNotHoldAnother) {
   constexpr Gate kOther{1, StreamId(1)};
   streams_->enqueue_wait(kGate, 1);
