@@ -25,7 +25,7 @@ using engine::TrackKind;
 
 namespace {
 
-constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kAnyNumber = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kAnyId = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kAnyShort = std::numeric_limits<std::uint16_t>::max();
 /// Above any time that anybody waited for, and exact as a double.
@@ -81,8 +81,8 @@ constexpr std::array<Column, kColumnCount> kColumns = {{
      [](const TraceEvent& e) { return engine::nanoseconds(e.begin); }},
     {"end_ns", kMostNanoseconds, [](const TraceEvent& e) { return engine::nanoseconds(e.end); }},
     {"flow", kAnyId, [](const TraceEvent& e) { return std::int64_t{e.flow.value()}; }},
-    {"chunk", kAny, [](const TraceEvent& e) { return e.chunk; }},
-    {"bytes", kAny, [](const TraceEvent& e) { return e.size.count(); }},
+    {"chunk", kAnyNumber, [](const TraceEvent& e) { return e.chunk; }},
+    {"bytes", kAnyNumber, [](const TraceEvent& e) { return e.size.count(); }},
     {"communicator", kAnyShort,
      [](const TraceEvent& e) { return std::int64_t{e.operation.communicator}; }},
     {"source", kAnyShort, [](const TraceEvent& e) { return std::int64_t{e.operation.source}; }},

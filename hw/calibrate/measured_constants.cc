@@ -116,7 +116,7 @@ class Deriver {
   std::vector<MeasuredConstant> constants_;
   // What the sum of a small copy's latency is made of.
   std::optional<Seconds> post_event_;
-  std::optional<Seconds> poll_empty_;
+  std::optional<Seconds> query_copies_;
   std::optional<Seconds> poll_copies_;
   std::optional<Seconds> completion_;  ///< of D2H; the others cannot be told apart
   std::optional<Seconds> setup_;       ///< of the class at hand
@@ -131,8 +131,8 @@ void Deriver::derive_calls() {
   const std::string first(to_string(CopyClass::kDeviceToHost));
   post_event_ = put_median("cpu.post_event", {kEventCall, first, kCallSize},
                            "cudaEventRecord behind a copy in a busy stream");
-  poll_empty_ = put_median("cpu.poll_empty", {kQueryPending, first, kSignalSize, 1},
-                           "cudaEventQuery of a pending event; the rings beside it are cached");
+  query_copies_ = put_median("cpu.query_copies", {kQueryPending, first, kSignalSize, 1},
+                             "cudaEventQuery of a pending event");
   poll_copies_ = put_median("cpu.poll_copies", {kQueryDone, first, kSignalSize, 1},
                             "the first cudaEventQuery that finds the event done");
 }
@@ -241,11 +241,12 @@ void Deriver::derive_posts(const std::string& suffix, const std::string& name) {
 }
 
 /// The time from the call of a copy to the CPU's knowledge of its end is the sum of post_copy,
-/// post_event, launch, setup, size / rate, completion, poll_empty and poll_copies. D2H alone shows
-/// where completion begins: when the last word is in host memory.
+/// post_event, launch, setup, size / rate, completion, poll_copies and half of query_copies, as the
+/// end comes while a query is under way. D2H alone shows where completion begins: when the last
+/// word is in host memory.
 void Deriver::derive_latencies(const std::string& group, const std::string& name) {
   const std::optional<EngineFit> engine = fit_engine(name);
-  if (!engine || !setup_ || !post_copy_ || !post_event_ || !poll_empty_ || !poll_copies_) return;
+  if (!engine || !setup_ || !post_copy_ || !post_event_ || !query_copies_ || !poll_copies_) return;
   Evidence data_evidence;
   Evidence evidence;
   Seconds launch_sum{0.0};
@@ -258,7 +259,7 @@ void Deriver::derive_latencies(const std::string& group, const std::string& name
     if (!done) continue;
     seen.emplace_back(size, *done);
     if (const auto data = median({kDataSeen, name, size, 1}, data_evidence)) {
-      completion_sum += *done - *data - *poll_empty_ - *poll_copies_;
+      completion_sum += *done - *data - *query_copies_ / 2.0 - *poll_copies_;
       ++data_count;
     }
   }
@@ -266,8 +267,8 @@ void Deriver::derive_latencies(const std::string& group, const std::string& name
   if (data_count > 0) {
     completion_ = std::max(Seconds(0.0), completion_sum / data_count);
     put(group + ".completion_latency", in_us(*completion_), data_evidence,
-        "from the last word in host memory to the event query that says done, less "
-        "cpu.poll_empty and cpu.poll_copies");
+        "from the last word in host memory to the event query that says done, less half of "
+        "cpu.query_copies and cpu.poll_copies");
   } else if (completion_) {
     put(group + ".completion_latency", in_us(*completion_), evidence,
         "as copy_engine_d2h.completion_latency: the other classes do not show where it begins");
@@ -275,7 +276,7 @@ void Deriver::derive_latencies(const std::string& group, const std::string& name
   if (!completion_) return;
   for (const auto& [size, done] : seen) {
     launch_sum += done - *post_copy_ - *post_event_ - *setup_ - size / engine->fit.rate -
-                  *completion_ - *poll_empty_ - *poll_copies_;
+                  *completion_ - *query_copies_ / 2.0 - *poll_copies_;
   }
   const Seconds launch = launch_sum / static_cast<double>(seen.size());
   put(group + ".launch_latency", in_us(launch), evidence,

@@ -78,7 +78,8 @@ struct CpuConstants {
   engine::Seconds post_write;
   engine::Seconds post_local_message;
   engine::Seconds post_remote_message;
-  engine::Seconds poll_empty;    ///< one look at everything
+  engine::Seconds poll_empty;    ///< one look at everything but copies
+  engine::Seconds query_copies;  ///< plus this per lane whose copies are still under way
   engine::Seconds poll_copies;   ///< per completed event
   engine::Seconds poll_write;    ///< per completion queue entry, sender or receiver
   engine::Seconds poll_message;  ///< per message or mailbox entry

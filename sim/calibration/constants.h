@@ -57,6 +57,7 @@ void visit_constants(CalibrationType& c, Visitor&& visit) {
   visit("cpu", "post_local_message", c.cpu.post_local_message);
   visit("cpu", "post_remote_message", c.cpu.post_remote_message);
   visit("cpu", "poll_empty", c.cpu.poll_empty);
+  visit("cpu", "query_copies", c.cpu.query_copies);
   visit("cpu", "poll_copies", c.cpu.poll_copies);
   visit("cpu", "poll_write", c.cpu.poll_write);
   visit("cpu", "poll_message", c.cpu.poll_message);

@@ -89,6 +89,7 @@ void SimLane::flush() {
   const std::size_t flushed = open_;
   Batch& batch = batches_[flushed];
   charge(batch);
+  if (untold_batches_++ == 0) port_.lane_becomes_busy();
   // A batch completes as one, and completions are cumulative: its last copy reports for all.
   batch.copies.back().done =
       Callback::to<&SimLane::done>(*this, static_cast<std::uint64_t>(last_ticket_));

@@ -19,6 +19,8 @@ class SimLane {
   [[nodiscard]] bool has_open_batch() const { return !batches_[open_].copies.empty(); }
   /// Hands the open batch over; charges the CPU.
   void flush();
+  /// The port's proxy was told of one more batch. True if none is under way any more.
+  bool told() { return --untold_batches_ == 0; }
 
  private:
   struct Batch {
@@ -38,6 +40,7 @@ class SimLane {
   SimCopyEngine& engine_;
   LaneId id_;
   std::int64_t last_ticket_ = 0;
+  int untold_batches_ = 0;      ///< flushed, and the proxy does not know of their end
   std::vector<Batch> batches_;  ///< recycled
   std::vector<std::size_t> free_batches_;
   std::size_t open_ = 0;

@@ -134,9 +134,23 @@ std::size_t SimPort::poll(std::span<Completion> out) {
   const Seconds visible_at = world_.clock.now() * (1.0 + kSameInstant);
   const std::size_t count = inbox_.take(visible_at, out);
   Seconds cost = world_.calibration.cpu.poll_empty;
-  for (const Completion& completion : out.first(count)) cost += poll_cost(completion);
+  for (const Completion& completion : out.first(count)) {
+    cost += poll_cost(completion);
+    if (const auto* done = std::get_if<engine::CopiesDone>(&completion)) {
+      if (lane(done->lane).told()) --busy_lanes_;
+    }
+  }
+  cost += busy_lanes_ * world_.calibration.cpu.query_copies;
   charge(CpuPart::kPoll, cost);
   return count;
+}
+
+/// A proxy that waits for copies looks at one thing after the other, all the time. What happens
+/// meanwhile is found by the next look: half a look later, on average.
+Seconds SimPort::half_a_look() const {
+  if (busy_lanes_ == 0) return Seconds(0.0);  // it looks at its doorbell only
+  const CpuConstants& cpu = world_.calibration.cpu;
+  return (cpu.poll_empty + busy_lanes_ * cpu.query_copies) / 2.0;
 }
 
 void SimPort::account(engine::CpuWork work, std::int64_t count) {
@@ -201,7 +215,8 @@ void SimPort::deliver(Seconds time, Completion&& completion) {
 
 void SimPort::arm_wake() {
   if (proxy_ == nullptr || inbox_.empty()) return;
-  const Seconds time = std::max(inbox_.next_time(), cpu_.free_at());
+  const Seconds next = inbox_.next_time();
+  const Seconds time = cpu_.free_at() < next ? next + half_a_look() : cpu_.free_at();
   if (wake_armed_) {
     if (wake_time_ <= time) return;
     world_.clock.cancel(wake_event_);

@@ -52,7 +52,7 @@ void add_class(Samples& samples, const std::string& name, const FakeClass& fake)
   }
   for (const Bytes size : kLatencySizes) {
     const Seconds data = fake.post_copy + kEvent + fake.launch + fake.setup + size / fake.rate;
-    samples.add({kDoneSeen, name, size, 1}, data + kCompletion + kEmpty + kDone);
+    samples.add({kDoneSeen, name, size, 1}, data + kCompletion + kEmpty / 2.0 + kDone);
     if (name == "d2h") samples.add({kDataSeen, name, size, 1}, data);
   }
   samples.add({kCopyCall, name, kCallSize}, fake.post_copy);
@@ -106,7 +106,7 @@ TEST(MeasuredConstants, AreThoseOfTheMachineThatWasMeasured) {
   expect("cpu.post_copy_in_batch_d2h", "0.3us");
   expect("cpu.post_copy_h2d", "1.25us");
   expect("cpu.post_event", "0.15us");
-  expect("cpu.poll_empty", "0.12us");
+  expect("cpu.query_copies", "0.12us");
   expect("cpu.poll_copies", "1.3us");
   expect("cpu.enqueue_ready", "1.1us");
   expect("cpu.enqueue_wait", "1.2us");
