@@ -198,6 +198,26 @@ TEST_F(SimPortTest, PollingCostsPerLookAndPerCompletion) {
       kRounding);
 }
 
+TEST_F(SimPortTest, PollingCostsAQueryPerLaneWhoseCopiesAreUnderWay) {
+  start("h800-1x8");
+  for (const Lane lane : {kPeer0, kPeer1}) {
+    port(0).post_copy(lane, copy(send_slot(0, 0, 1_MiB), send_slot(1, 0, 1_MiB)));
+  }
+  port(0).flush();
+  const CpuConstants& cpu = constants_.cpu;
+  Seconds before = fabric_->proxy_time(Rank(0)).total();
+  const auto expect_cost = [&](Seconds cost) {
+    const Seconds now = fabric_->proxy_time(Rank(0)).total();
+    EXPECT_NEAR((now - before) / cost, 1.0, kRounding);
+    before = now;
+  };
+  EXPECT_TRUE(seen<CopiesDone>(0).empty());
+  expect_cost(cpu.poll_empty + 2.0 * cpu.query_copies);
+  fabric_->run();
+  EXPECT_EQ(seen<CopiesDone>(0).size(), 2U);  // one look finds both, the next none
+  expect_cost(2.0 * cpu.poll_empty + 2.0 * cpu.poll_copies);
+}
+
 TEST_F(SimPortTest, SubmitTimeIsThePostingOfTheSourcesCopiesAndWrites) {
   start("h800-2x8");
   port(0).post_copy(kPeer0, copy(send_slot(0, 0, 1_MiB), send_slot(1, 0, 1_MiB)));
