@@ -21,10 +21,14 @@ ForegroundBoard::ForegroundBoard(Rank rank, const engine::Topology& topology,
 
 std::size_t ForegroundBoard::word_of(StreamId stream) {
   const std::scoped_lock lock(mutex_);
-  const std::size_t word = words_.try_emplace(stream, words_.size()).first->second;
-  HOCCL_CHECK(word < RankSegment::kForegroundWords, "more than {} streams with foreground work",
-              RankSegment::kForegroundWords);
-  return word;
+  const auto [entry, is_new] = words_.try_emplace(stream, words_.size());
+  HOCCL_CHECK(words_.size() <= RankSegment::kForegroundWords,
+              "more than {} streams with foreground work", RankSegment::kForegroundWords);
+  if (is_new) {
+    segments_[rank_.index()].foreground_words().store(static_cast<std::uint32_t>(words_.size()),
+                                                      std::memory_order_release);
+  }
+  return entry->second;
 }
 
 void ForegroundBoard::write(StreamId stream, bool active) {
@@ -38,10 +42,12 @@ std::atomic<std::uint32_t>& ForegroundBoard::word(StreamId stream) {
 
 bool ForegroundBoard::is_active() const {
   return std::ranges::any_of(living_sharers_, [this](Rank sharer) {
-    for (std::size_t word = 0; word < RankSegment::kForegroundWords; ++word) {
-      if (segments_[sharer.index()].foreground(word).load(std::memory_order_acquire) != 0) {
-        return true;
-      }
+    const RankSegment& segment = segments_[sharer.index()];
+    // Another process's number is not believed.
+    const std::size_t words = std::min<std::size_t>(
+        segment.foreground_words().load(std::memory_order_acquire), RankSegment::kForegroundWords);
+    for (std::size_t word = 0; word < words; ++word) {
+      if (segment.foreground(word).load(std::memory_order_acquire) != 0) return true;
     }
     return false;
   });

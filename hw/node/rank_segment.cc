@@ -12,15 +12,12 @@ engine::Bytes RankSegment::size_for(int rank_count) {
 }
 
 RankSegment RankSegment::create(engine::Rank rank, int rank_count) {
-  RankSegment segment;
-  segment.memory_ = SharedMemory::create(fmt::format("hoccl-rank-{}", rank), size_for(rank_count));
-  return segment;
+  return RankSegment(
+      SharedMemory::create(fmt::format("hoccl-rank-{}", rank), size_for(rank_count)));
 }
 
 RankSegment RankSegment::attach(FileDescriptor descriptor, int rank_count) {
-  RankSegment segment;
-  segment.memory_ = SharedMemory::attach(std::move(descriptor), size_for(rank_count));
-  return segment;
+  return RankSegment(SharedMemory::attach(std::move(descriptor), size_for(rank_count)));
 }
 
 }  // namespace hoccl::hw

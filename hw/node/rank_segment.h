@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "engine/base/ids.h"
 #include "hw/node/record_ring.h"
@@ -37,24 +38,32 @@ class RankSegment {
   [[nodiscard]] std::atomic<std::uint32_t>& foreground(std::size_t word) const {
     return head().foreground[word];
   }
+  /// How many of those words the owner's streams have; the others stay zero. Grows before a stream
+  /// writes its word.
+  [[nodiscard]] std::atomic<std::uint32_t>& foreground_words() const {
+    return head().foreground_words;
+  }
   /// Written by the owner's proxy only: see CopyBoard.
   [[nodiscard]] std::atomic<std::int32_t>& copies(std::size_t word) const {
     return head().copies[word];
   }
   /// What `sender` tells the owner.
   [[nodiscard]] RecordRing& ring_from(engine::Rank sender) const {
-    return reinterpret_cast<RecordRing*>(memory_.data() + sizeof(Head))[sender.index()];
+    return reinterpret_cast<RecordRing*>(begin_ + sizeof(Head))[sender.index()];
   }
 
  private:
   struct alignas(64) Head {
     Doorbell doorbell;
+    alignas(64) std::atomic<std::uint32_t> foreground_words;
     alignas(64) std::array<std::atomic<std::uint32_t>, kForegroundWords> foreground;
     alignas(64) std::array<std::atomic<std::int32_t>, kCopyWords> copies;
   };
-  [[nodiscard]] Head& head() const { return *reinterpret_cast<Head*>(memory_.data()); }
+  explicit RankSegment(SharedMemory memory) : memory_(std::move(memory)), begin_(memory_.data()) {}
+  [[nodiscard]] Head& head() const { return *reinterpret_cast<Head*>(begin_); }
 
   SharedMemory memory_;
+  std::byte* begin_ = nullptr;
 };
 
 }  // namespace hoccl::hw
