@@ -173,6 +173,7 @@ void HwPort::submit(std::shared_ptr<const engine::Command> command) {
 void HwPort::put(Completion completion) {
   const std::scoped_lock lock(mailbox_mutex_);
   mailbox_.push_back(std::move(completion));
+  letters_.fetch_add(1, std::memory_order_release);
 }
 
 void HwPort::tell(Completion completion) {
@@ -185,6 +186,7 @@ void HwPort::lost(Rank peer, bool died) {
   {
     const std::scoped_lock lock(mailbox_mutex_);
     newly_lost_.push_back(peer);
+    letters_.fetch_add(1, std::memory_order_release);
   }
   if (died) warn(fmt::format("hoccl: rank {}: rank {} has died\n", rank_, peer));
 }

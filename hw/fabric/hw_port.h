@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
@@ -36,7 +37,10 @@ class HwPort final : public engine::Port {
 
   [[nodiscard]] engine::Rank rank() const override { return rank_; }
   [[nodiscard]] const engine::Topology& topology() const override { return topology_; }
-  [[nodiscard]] engine::Seconds now() const override { return monotonic_now(); }
+  /// As of the last poll(): the proxy asks several times a step, and a step is short.
+  [[nodiscard]] engine::Seconds now() const override {
+    return engine::Seconds(polled_at_.load(std::memory_order_relaxed));
+  }
 
   engine::Ticket post_copy(engine::Lane lane, const engine::CopyRequest& request) override;
   void flush() override;
@@ -91,10 +95,11 @@ class HwPort final : public engine::Port {
   [[nodiscard]] engine::PlaceId place_of(const engine::Region& region) const;
   std::size_t gather(std::span<engine::Completion> out);
   std::size_t take_mailbox(std::span<engine::Completion> out);
-  std::optional<engine::Completion> next_foreground();
-  std::optional<engine::Completion> next_from_lost_peers();
-  std::optional<engine::Completion> next_record();
-  std::optional<engine::Completion> accept(engine::Rank sender, const Record& record);
+  // Each fills in the next one of its kind; false when there is none.
+  bool next_foreground(engine::Completion& out);
+  bool next_from_lost_peers(engine::Completion& out);
+  bool next_record(engine::Completion& out);
+  bool accept(engine::Rank sender, const Record& record, engine::Completion& out);
   void expel(engine::Rank peer, const std::string& why);
 
   const engine::Rank rank_;
@@ -104,12 +109,17 @@ class HwPort final : public engine::Port {
   std::mutex mailbox_mutex_;
   std::deque<engine::Completion> mailbox_;  ///< what other threads tell the proxy
   std::deque<engine::Rank> newly_lost_;     ///< under mailbox_mutex_
+  std::atomic<std::size_t> letters_{0};     ///< in both; to be looked at without the mutex
   std::set<engine::Rank> lost_;             ///< of the polling thread
   mutable std::mutex finished_mutex_;
   std::map<engine::WorkId, engine::Status> finished_;
   bool foreground_reported_ = false;
   std::atomic<double> submit_seconds_{0.0};
+  std::atomic<double> polled_at_{monotonic_now().count()};
   std::int64_t activity_ = 0;  ///< of the polling thread
+  /// Rings of the doorbell at a look that found all that had been told before it; none: the last
+  /// look had no room for all. Of the polling thread.
+  std::optional<std::uint32_t> heard_;
   const std::unique_ptr<Device> device_;
   std::unique_ptr<Node> node_;
   std::unique_ptr<ForegroundBoard> foreground_;

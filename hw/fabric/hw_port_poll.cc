@@ -19,61 +19,77 @@ using engine::NicId;
 using engine::Rank;
 
 std::size_t HwPort::poll(std::span<Completion> out) {
+  polled_at_.store(monotonic_now().count(), std::memory_order_relaxed);
   node_->messenger().send_waiting();
   const std::size_t count = gather(out);
   activity_ += static_cast<std::int64_t>(count);
   return count;
 }
 
-/// Asks one source after the other until it has nothing more or there is no room.
+/// Asks one source after the other until it has nothing more or there is no room. Most of them ring
+/// the bell after each thing they have, so they are asked only when it has rung since.
 std::size_t HwPort::gather(std::span<Completion> out) {
-  std::size_t count = take_mailbox(out);
+  const std::uint32_t rings = doorbell().rings();
+  const bool rung = heard_ != rings;
+  std::size_t count = rung ? take_mailbox(out) : 0;
   const auto drain = [&](auto&& next) {
     while (count < out.size()) {
-      auto completion = next();
-      if (!completion) return true;
-      out[count++] = std::move(*completion);
+      if (!next(out[count])) return true;
+      count += 1;
     }
     return false;
   };
-  drain([this] { return streams_->poll(); });
-  drain([this] { return copies_->poll(); });
-  drain([this] { return link_->poll(); });
-  drain([this] { return next_foreground(); });
+  const auto drain_all = [&](auto& source) {
+    return drain([&source](Completion& next) {
+      const auto completion = source.poll();
+      if (completion) next = *completion;
+      return completion.has_value();
+    });
+  };
+  drain_all(*streams_);
+  drain_all(*copies_);
+  if (rung) drain_all(*link_);
+  drain([this](Completion& next) { return next_foreground(next); });
+  if (!rung) return count;
   // What a lost peer has said comes before the news of its loss.
-  if (drain([this] { return next_record(); })) drain([this] { return next_from_lost_peers(); });
+  const bool all = drain([this](Completion& next) { return next_record(next); }) &&
+                   drain([this](Completion& next) { return next_from_lost_peers(next); });
+  heard_ = all ? std::optional(rings) : std::nullopt;
   return count;
 }
 
 std::size_t HwPort::take_mailbox(std::span<Completion> out) {
+  if (letters_.load(std::memory_order_acquire) == 0) return 0;
   const std::scoped_lock lock(mailbox_mutex_);
   std::size_t count = 0;
   for (; count < out.size() && !mailbox_.empty(); ++count) {
     out[count] = std::move(mailbox_.front());
     mailbox_.pop_front();
   }
+  letters_.fetch_sub(count, std::memory_order_relaxed);
   return count;
 }
 
-std::optional<Completion> HwPort::next_foreground() {
+bool HwPort::next_foreground(Completion& out) {
   const bool active = foreground_->is_active();
-  if (active == foreground_reported_) return std::nullopt;
+  if (active == foreground_reported_) return false;
   foreground_reported_ = active;
-  return engine::ForegroundChanged{active};
+  out = engine::ForegroundChanged{active};
+  return true;
 }
 
-std::optional<Completion> HwPort::next_record() {
+bool HwPort::next_record(Completion& out) {
   Rank sender;
   Record record;
   while (true) {
     switch (node_->messenger().receive(sender, record)) {
       case RecordRing::Popped::kNothing:
-        return std::nullopt;
+        return false;
       case RecordRing::Popped::kGarbage:
         expel(sender, "impossible indices of a ring");
         break;
       case RecordRing::Popped::kRecord:
-        if (auto completion = accept(sender, record)) return completion;
+        if (accept(sender, record, out)) return true;
         break;
     }
   }
@@ -81,20 +97,23 @@ std::optional<Completion> HwPort::next_record() {
 
 /// What a lost peer had said comes before the news of its loss: its rings are empty by now, because
 /// its process ended before we heard of it and next_record() found nothing more.
-std::optional<Completion> HwPort::next_from_lost_peers() {
+bool HwPort::next_from_lost_peers(Completion& out) {
+  if (letters_.load(std::memory_order_acquire) == 0) return false;
   Rank peer;
   do {
     const std::scoped_lock lock(mailbox_mutex_);
-    if (newly_lost_.empty()) return std::nullopt;
+    if (newly_lost_.empty()) return false;
     peer = newly_lost_.front();
     newly_lost_.pop_front();
+    letters_.fetch_sub(1, std::memory_order_relaxed);
   } while (lost_.contains(peer));
   Record record;
   if (node_->messenger().receive_from(peer, record) == RecordRing::Popped::kRecord) {
     // It came between the look into the rings and the news.
     const std::scoped_lock lock(mailbox_mutex_);
     newly_lost_.push_front(peer);
-    return accept(peer, record);
+    letters_.fetch_add(1, std::memory_order_relaxed);
+    return accept(peer, record, out) || next_from_lost_peers(out);
   }
   lost_.insert(peer);
   node_->messenger().lose(peer);
@@ -102,7 +121,8 @@ std::optional<Completion> HwPort::next_from_lost_peers() {
   foreground_->peer_lost(peer);
   copy_board_->peer_lost(peer);
   node_->buffers().peer_lost(peer);  // its refusals come after the news
-  return engine::PeerLost{peer};
+  out = engine::PeerLost{peer};
+  return true;
 }
 
 /// A peer that says what no proxy would say is broken, but while it lives it may still write where
@@ -115,29 +135,26 @@ void HwPort::expel(Rank peer, const std::string& why) {
 }
 
 /// Nothing that comes out of shared memory is believed.
-std::optional<Completion> HwPort::accept(Rank sender, const Record& record) {
+bool HwPort::accept(Rank sender, const Record& record, Completion& out) {
   std::string wrong;
-  Completion completion;
   if (record.kind == Record::Kind::kMessage) {
-    MessageArrived arrived;
+    auto& arrived = out.emplace<MessageArrived>();
     arrived.source = sender;
     std::memcpy(arrived.message.bytes.data(), record.payload.data(), record.payload.size());
     wrong = wrong_with(arrived.message, sender, rank_, topology_, slots_);
-    completion = arrived;
   } else if (record.kind == Record::Kind::kArrival) {
-    Arrived arrived;
+    auto& arrived = out.emplace<Arrived>();
     arrived.local_nic = NicId(record.local_nic);
     arrived.remote_nic = NicId(record.remote_nic);
     arrived.immediate = record.immediate;
     std::memcpy(&arrived.descriptor, record.payload.data(), sizeof(arrived.descriptor));
     wrong = wrong_with(arrived, sender, rank_, topology_, slots_);
-    completion = arrived;
   } else {
     wrong = "a record of unknown kind";
   }
-  if (wrong.empty()) return completion;
+  if (wrong.empty()) return true;
   expel(sender, wrong);
-  return std::nullopt;
+  return false;
 }
 
 }  // namespace hoccl::hw

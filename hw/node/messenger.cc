@@ -57,7 +57,7 @@ RecordRing::Popped Messenger::receive(engine::Rank& sender, Record& record) {
   for (std::size_t tried = 0; tried < segments_.size(); ++tried) {
     sender = engine::Rank(next_sender_);
     const RecordRing::Popped popped = receive_from(sender, record);
-    next_sender_ = (next_sender_ + 1) % segments_.size();
+    if (++next_sender_ == segments_.size()) next_sender_ = 0;
     if (popped != RecordRing::Popped::kNothing) return popped;
   }
   return RecordRing::Popped::kNothing;
