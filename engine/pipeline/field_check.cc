@@ -1,5 +1,6 @@
 #include "engine/pipeline/field_check.h"
 
+#include <bit>
 #include <limits>
 
 #include "engine/schedule/plan.h"
@@ -96,12 +97,13 @@ void FieldCheck::check_place(PlaceId place, Rank host) {
 void FieldCheck::check_local_targets(const std::array<std::uint32_t, 3>& local_targets,
                                      NodeId node) {
   const auto ranks = static_cast<int>(topology_.ranks_of(node).size());
-  const auto bits = static_cast<int>(local_targets.size() * 32);
   bool any = false;
-  for (int bit = 0; bit < bits; ++bit) {
-    if (!is_local_target(local_targets, bit)) continue;
-    any = true;
-    expect(bit < ranks, "local target", bit, "one of the {} ranks of node {}", ranks, node);
+  for (std::size_t word = 0; word < local_targets.size(); ++word) {
+    for (std::uint32_t left = local_targets.at(word); left != 0; left &= left - 1) {
+      const int bit = static_cast<int>(word) * 32 + std::countr_zero(left);
+      any = true;
+      expect(bit < ranks, "local target", bit, "one of the {} ranks of node {}", ranks, node);
+    }
   }
   expect(any, "local targets", "none", "at least one");
 }

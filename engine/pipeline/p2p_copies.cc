@@ -22,6 +22,11 @@ P2pExecutor::EngineWork& P2pExecutor::work(CopyClass copy_class, FlowClass flow_
   return work_[static_cast<std::size_t>(copy_class)][static_cast<std::size_t>(flow_class)];
 }
 
+bool P2pExecutor::anything_waits(CopyClass copy_class) const {
+  const auto& [foreground, background] = work_[static_cast<std::size_t>(copy_class)];
+  return !foreground.empty() || !background.empty();
+}
+
 void P2pExecutor::queue_candidate(SourceFlow& flow) {
   if (flow.queued || !can_copy(flow)) return;
   flow.queued = true;
@@ -45,7 +50,7 @@ void P2pExecutor::act() {
     request_leases(*std::ranges::lower_bound(state->sources, flow, {}, &SourceFlow::id));
   }
   for (const CopyClass copy_class : kCopyClasses) {
-    while (copies_.has_room(copy_class) && post_next(copy_class)) {
+    while (anything_waits(copy_class) && copies_.has_room(copy_class) && post_next(copy_class)) {
     }
     watch_background(copy_class);
   }
@@ -82,7 +87,8 @@ bool P2pExecutor::post_next_foreground(CopyClass copy_class) {
       post_waiting_chunk(copy_class, kForeground)) {
     return true;
   }
-  if (load_of(own, LinkSide::kOut) < load_of(own, LinkSide::kIn) &&
+  if (!work(copy_class, kForeground).candidates.empty() &&
+      load_of(own, LinkSide::kOut) < load_of(own, LinkSide::kIn) &&
       post_waiting_chunk(copy_class, kForeground)) {
     return true;
   }

@@ -10,8 +10,8 @@ namespace hoccl::engine {
 
 std::optional<Seconds> P2pExecutor::next_deadline() const {
   std::optional<Seconds> next;
-  for (const OperationId& id : running_) {
-    const Seconds deadline = operations_.at(id)->last_progress + options_.timeout;
+  for (const auto& [id, state] : running_) {
+    const Seconds deadline = state->last_progress + options_.timeout;
     if (!next || deadline < *next) next = deadline;
   }
   for (const CopyClass copy_class : kCopyClasses) {
@@ -24,9 +24,10 @@ std::optional<Seconds> P2pExecutor::next_deadline() const {
 
 void P2pExecutor::end_overdue(Seconds now) {
   std::vector<OperationId> overdue;
-  for (const OperationId& id : running_) {
-    if (operations_.at(id)->last_progress + options_.timeout <= now) overdue.push_back(id);
+  for (const auto& [id, state] : running_) {
+    if (state->last_progress + options_.timeout <= now) overdue.push_back(id);
   }
+  if (overdue.empty()) return;
   std::vector<OperationId> stalled = overdue;
   std::erase_if(stalled, [this](const OperationId& id) { return find(id)->failed; });
   if (!stalled.empty()) observers_.stalled(stalled);

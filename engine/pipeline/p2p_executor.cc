@@ -139,7 +139,7 @@ void P2pExecutor::start(const OperationId& id) {
   OperationState* state = find(id);
   if (state == nullptr) return;  // it failed before its stream came here
   state->started = true;
-  running_.insert(id);
+  running_.emplace(id, state);
   progress(*state);
   announce(*state);
   state = find(id);

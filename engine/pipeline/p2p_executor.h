@@ -136,6 +136,7 @@ class P2pExecutor {
   [[nodiscard]] bool can_copy(const SourceFlow& flow) const;
   void queue_leg(SourceFlow& flow);
   EngineWork& work(CopyClass copy_class, FlowClass flow_class);
+  [[nodiscard]] bool anything_waits(CopyClass copy_class) const;
   bool post_next(CopyClass copy_class);
   bool post_next_foreground(CopyClass copy_class);
   [[nodiscard]] bool fills_slack(const SourceFlow& flow) const;
@@ -197,7 +198,7 @@ class P2pExecutor {
   std::map<OperationId, std::unique_ptr<OperationState>> operations_;
   /// Those that wait for peers, not for their stream: started or failed. Few, however many are
   /// enqueued.
-  std::set<OperationId> running_;
+  std::map<OperationId, const OperationState*> running_;
   /// Ended with an error while copies of theirs were still in an engine.
   std::vector<std::unique_ptr<OperationState>> zombies_;
   std::map<OperationId, std::vector<std::pair<Rank, ReadyMessage>>> early_readies_;

@@ -42,7 +42,7 @@ void P2pExecutor::fail(OperationState& state, const Status& status, const LinkNa
     return;
   }
   state.failed = true;
-  running_.insert(state.operation.id);
+  running_.emplace(state.operation.id, &state);
   state.status = status;
   state.status.link = to_string(link);
   progress(state);
