@@ -198,8 +198,10 @@ Proxy::Proxy(Port& port, const PipelineOptions& options, OnStall on_stall)
 Proxy::~Proxy() = default;
 
 std::optional<Seconds> Proxy::step() {
-  std::size_t count = 0;
-  while ((count = impl_->port.poll(impl_->completions)) > 0) {
+  std::size_t count = impl_->completions.size();
+  // One that was not filled had room for all there was: another look would only cost time.
+  while (count == impl_->completions.size()) {
+    count = impl_->port.poll(impl_->completions);
     for (std::size_t i = 0; i < count; ++i) {
       std::visit([this](const auto& completion) { impl_->handle(completion); },
                  impl_->completions[i]);

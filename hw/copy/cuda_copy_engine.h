@@ -64,6 +64,8 @@ class CudaCopyEngine final : public CopyEngine {
   CudaCopyClock clock_;
   mutable std::mutex lanes_mutex_;  ///< the map's shape, for idle()
   std::map<engine::Lane, LaneState> lanes_;
+  /// Of the present round of poll(); the end when there is none.
+  std::map<engine::Lane, LaneState>::iterator next_to_ask_ = lanes_.end();
   std::vector<CudaEvent> free_events_;
   std::atomic<std::size_t> in_flight_{0};  ///< batches; written by the posting thread
   engine::DriverUse use_;
