@@ -54,11 +54,16 @@ std::unique_ptr<Link> make_link(const HwOptions& options, Node& node, LegTrace& 
 
 }  // namespace
 
-/// Adds the CPU time of its scope to the port's submit time. A thread that polls has a core to
-/// itself, so there the clock that costs a tenth tells the same.
+/// Adds the CPU time of its scope to the port's submit time. Posting a copy is the driver's work,
+/// who is timed already where there is one. A thread that polls has a core to itself, so there the
+/// clock that costs a tenth tells the same.
 class HwPort::SubmitClock {
  public:
-  explicit SubmitClock(HwPort& port) : port_(port), begin_(now()) { port_.activity_ += 1; }
+  enum class Of : std::uint8_t { kCopies, kWrites };
+
+  SubmitClock(HwPort& port, Of what) : port_(port), what_(what), begin_(now()) {
+    port_.activity_ += 1;
+  }
   ~SubmitClock() {
     const double spent = (now() - begin_).count();
     port_.submit_seconds_.store(port_.submit_seconds_.load(std::memory_order_relaxed) + spent,
@@ -69,10 +74,14 @@ class HwPort::SubmitClock {
 
  private:
   [[nodiscard]] Seconds now() const {
+    if (what_ == Of::kCopies) {
+      if (const auto driver = port_.copies_->driver_use()) return driver->time;
+    }
     return port_.device_->has_own_memory() ? monotonic_now() : thread_cpu_time();
   }
 
   HwPort& port_;
+  const Of what_;
   const Seconds begin_;
 };
 
@@ -104,7 +113,7 @@ PlaceId HwPort::place_of(const Region& region) const {
 }
 
 Ticket HwPort::post_copy(Lane lane, const engine::CopyRequest& request) {
-  const SubmitClock clock(*this);
+  const SubmitClock clock(*this, SubmitClock::Of::kCopies);
   HOCCL_CHECK(request.source.size == request.target.size && request.source.size.count() > 0,
               "copy of {} bytes to a region of {}", request.source.size.count(),
               request.target.size.count());
@@ -115,12 +124,12 @@ Ticket HwPort::post_copy(Lane lane, const engine::CopyRequest& request) {
 }
 
 void HwPort::flush() {
-  const SubmitClock clock(*this);
+  const SubmitClock clock(*this, SubmitClock::Of::kCopies);
   copies_->flush();
 }
 
 Ticket HwPort::post_write(QueuePairId queue_pair, const engine::WriteRequest& request) {
-  const SubmitClock clock(*this);
+  const SubmitClock clock(*this, SubmitClock::Of::kWrites);
   return link_->post_write(queue_pair, request);
 }
 

@@ -37,7 +37,7 @@ class HwPort final : public engine::Port {
 
   [[nodiscard]] engine::Rank rank() const override { return rank_; }
   [[nodiscard]] const engine::Topology& topology() const override { return topology_; }
-  /// As of the last poll(): the proxy asks several times a step, and a step is short.
+  /// As of the first poll() of the step: the proxy asks several times a step, and a step is short.
   [[nodiscard]] engine::Seconds now() const override {
     return engine::Seconds(polled_at_.load(std::memory_order_relaxed));
   }
@@ -116,6 +116,7 @@ class HwPort final : public engine::Port {
   bool foreground_reported_ = false;
   std::atomic<double> submit_seconds_{0.0};
   std::atomic<double> polled_at_{monotonic_now().count()};
+  bool filled_ = false;        ///< the last poll() had no room left; of the polling thread
   std::int64_t activity_ = 0;  ///< of the polling thread
   /// Rings of the doorbell at a look that found all that had been told before it; none: the last
   /// look had no room for all. Of the polling thread.

@@ -19,9 +19,11 @@ using engine::NicId;
 using engine::Rank;
 
 std::size_t HwPort::poll(std::span<Completion> out) {
-  polled_at_.store(monotonic_now().count(), std::memory_order_relaxed);
+  // Another look in the same step comes only after one that had no room for all.
+  if (!filled_) polled_at_.store(monotonic_now().count(), std::memory_order_relaxed);
   node_->messenger().send_waiting();
   const std::size_t count = gather(out);
+  filled_ = count == out.size();
   activity_ += static_cast<std::int64_t>(count);
   return count;
 }

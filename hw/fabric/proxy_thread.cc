@@ -57,10 +57,9 @@ struct ProxyThread::Impl {
   std::optional<Seconds> step() {
     const std::int64_t before = port.activity();
     const std::optional<engine::DriverUse> driver_before = port.copies().driver_use();
-    const Seconds begin = monotonic_now();
     const std::optional<Seconds> deadline = proxy.step();
     if (port.activity() == before) return deadline;
-    const Seconds took = monotonic_now() - begin;
+    const Seconds took = monotonic_now() - port.now();
     const std::scoped_lock lock(work_mutex);
     working += took;
     if (const auto driver = port.copies().driver_use()) {
