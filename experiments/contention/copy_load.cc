@@ -12,6 +12,7 @@
 
 #include "engine/base/check.h"
 #include "experiments/contention/load_memory_raii.h"
+#include "hw/cuda/copy_batch_raii.h"
 #include "hw/cuda/cuda_devices.h"
 #include "hw/cuda/cuda_error.h"
 #include "hw/cuda/cuda_raii.h"
@@ -21,6 +22,7 @@ namespace {
 
 using engine::Bytes;
 using engine::Seconds;
+using hw::CopyBatch;
 using hw::CudaError;
 using hw::CudaEvent;
 using hw::CudaStream;
@@ -107,19 +109,11 @@ class Flow {
                    "copy");
       return;
     }
-    std::vector<void*> targets(batch_);
-    std::vector<const void*> sources(batch_);
-    std::vector<std::size_t> sizes(batch_, chunk_);
+    CopyBatch batch;
     for (std::size_t i = 0; i < batch_; ++i) {
-      targets[i] = target + i * chunk_;
-      sources[i] = source + i * chunk_;
+      batch.add(target + i * chunk_, source + i * chunk_, chunk_);
     }
-    cudaMemcpyAttributes attributes{};
-    attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
-    std::size_t first = 0;  // of the copies with these attributes
-    require_cuda(cudaMemcpyBatchAsync(targets.data(), sources.data(), sizes.data(), batch_,
-                                      &attributes, &first, 1, stream.get()),
-                 "copy a batch");
+    batch.post(stream.get());
   }
 
   Ring source_;

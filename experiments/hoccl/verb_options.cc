@@ -246,7 +246,8 @@ void add_doctor_options(CLI::App& app, DoctorOptions& values) {
 
 void add_calibrate_options(CLI::App& app, CalibrateOptions& values) {
   OptionReader options(app);
-  options.integer("--device", values.device, 0, kUnlimited, "the GPU to measure, as CUDA counts them");
+  options.integer("--device", values.device, 0, kUnlimited,
+                  "the GPU to measure, as CUDA counts them");
   options.file("--out", values.out_file, "the calibration to write (.toml)");
   options.file("--csv", values.csv_file, "write every sample as CSV");
   options.text("--base", values.base,

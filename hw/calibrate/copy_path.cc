@@ -132,25 +132,14 @@ volatile std::uint64_t* CopyPath::last_word(Bytes size) const {
 }
 
 void CopyPath::choose_batch(Bytes size, int count) {
-  batch_sources_.clear();
-  batch_targets_.clear();
-  batch_sizes_.assign(static_cast<std::size_t>(count), bytes(size));
+  batch_.clear();
   for (int i = 0; i < count; ++i) {
     const std::size_t part = next(size);
-    batch_sources_.push_back(source_ + part);
-    batch_targets_.push_back(target_ + part);
+    batch_.add(target_ + part, source_ + part, bytes(size));
   }
 }
 
-void CopyPath::copy_batch(const CudaStream& stream) {
-  cudaMemcpyAttributes attributes{};
-  attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
-  std::size_t first = 0;
-  require_cuda(
-      cudaMemcpyBatchAsync(batch_targets_.data(), batch_sources_.data(), batch_sizes_.data(),
-                           batch_sizes_.size(), &attributes, &first, 1, stream.get()),
-      "copy a batch");
-}
+void CopyPath::copy_batch(const CudaStream& stream) { batch_.post(stream.get()); }
 
 void CopyPath::keep_busy(const CudaStream& stream) {
   for (int i = 0; i < busy_copies_; ++i) copy(stream, kBusySize);

@@ -7,6 +7,7 @@
 
 #include "engine/base/units.h"
 #include "engine/fabric.h"
+#include "hw/cuda/copy_batch_raii.h"
 #include "hw/cuda/cuda_raii.h"
 
 namespace hoccl::hw {
@@ -58,9 +59,7 @@ class CopyPath {
   std::byte* target_ = nullptr;
   std::size_t next_ = 0;
   int busy_copies_ = 1;
-  std::vector<const void*> batch_sources_;
-  std::vector<void*> batch_targets_;
-  std::vector<std::size_t> batch_sizes_;
+  CopyBatch batch_;
 };
 
 /// The GPU's time of what is put into a stream, when the stream has it all before it begins.

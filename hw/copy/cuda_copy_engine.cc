@@ -81,10 +81,17 @@ CudaEvent CudaCopyEngine::take_event() {
   return event;
 }
 
+std::vector<Copy> CudaCopyEngine::take_list() {
+  if (free_lists_.empty()) return {};
+  std::vector<Copy> list = std::move(free_lists_.back());
+  free_lists_.pop_back();
+  return list;
+}
+
 void CudaCopyEngine::hand_over(LaneState& lane) {
   use_cuda_device(device_);
   const bool traced = trace_.is_on();
-  Batch batch{.copies = std::exchange(lane.open, {}),
+  Batch batch{.copies = std::exchange(lane.open, take_list()),
               .last = lane.posted,
               .end = traced ? CudaEvent(CudaEvent::Timing::kOn) : take_event(),
               .begin = std::nullopt};
@@ -106,21 +113,11 @@ void CudaCopyEngine::call(const std::vector<Copy>& copies, cudaStream_t stream) 
         "post a copy");
     return;
   }
-  targets_.clear();
-  sources_.clear();
-  sizes_.clear();
+  call_.clear();
   for (const Copy& copy : copies) {
-    targets_.push_back(copy.target.data);
-    sources_.push_back(copy.source.data);
-    sizes_.push_back(static_cast<std::size_t>(copy.size.count()));
+    call_.add(copy.target.data, copy.source.data, static_cast<std::size_t>(copy.size.count()));
   }
-  // In stream order: any other order lets a source be read before what is ahead has written it.
-  cudaMemcpyAttributes attributes{};
-  attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
-  std::size_t first = 0;
-  require_cuda(cudaMemcpyBatchAsync(targets_.data(), sources_.data(), sizes_.data(), sizes_.size(),
-                                    &attributes, &first, 1, stream),
-               "post a batch of copies");
+  call_.post(stream);
 }
 
 std::optional<CopiesDone> CudaCopyEngine::poll() {
@@ -155,6 +152,8 @@ std::optional<CopiesDone> CudaCopyEngine::poll_lane(Lane id, LaneState& lane) {
       lane.reported = batch.last;
       finish(id, batch);
     }
+    batch.copies.clear();
+    free_lists_.push_back(std::move(batch.copies));
     lane.in_flight.pop_front();
     in_flight_.fetch_sub(1);
     if (lane.is_broken) break;

@@ -10,6 +10,7 @@
 
 #include "hw/copy/copy_engine.h"
 #include "hw/copy/cuda_copy_clock.h"
+#include "hw/cuda/copy_batch_raii.h"
 #include "hw/cuda/cuda_raii.h"
 #include "hw/trace/leg_trace.h"
 
@@ -53,6 +54,7 @@ class CudaCopyEngine final : public CopyEngine {
 
   LaneState& lane_of(engine::Lane id);
   void hand_over(LaneState& lane);
+  std::vector<Copy> take_list();
   void call(const std::vector<Copy>& copies, cudaStream_t stream);
   CudaEvent take_event();
   std::optional<engine::CopiesDone> poll_lane(engine::Lane id, LaneState& lane);
@@ -71,10 +73,9 @@ class CudaCopyEngine final : public CopyEngine {
   engine::DriverUse use_;
   std::atomic<bool> singly_{false};
   std::array<engine::Seconds, engine::kCopyClassCount> engine_free_{};  ///< of traced copies
-  // Of one call, kept for their memory.
-  std::vector<void*> targets_;
-  std::vector<const void*> sources_;
-  std::vector<std::size_t> sizes_;
+  // Emptied, and kept for their memory.
+  CopyBatch call_;
+  std::vector<std::vector<Copy>> free_lists_;
 };
 
 }  // namespace hoccl::hw

@@ -3,7 +3,8 @@
 #include <cuda_runtime_api.h>
 
 #include <thread>
-#include <vector>
+
+#include "hw/cuda/copy_batch_raii.h"
 
 namespace hoccl::hw {
 
@@ -14,19 +15,9 @@ void enqueue_copy(std::byte* target, const std::byte* source, std::size_t size,
 
 void enqueue_batch(std::byte* target, const std::byte* source, std::size_t size, std::size_t count,
                    const CudaStream& stream) {
-  std::vector<void*> targets(count);
-  std::vector<const void*> sources(count);
-  std::vector<std::size_t> sizes(count, size);
-  for (std::size_t i = 0; i < count; ++i) {
-    targets[i] = target + i * size;
-    sources[i] = source + i * size;
-  }
-  cudaMemcpyAttributes attributes{};
-  attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
-  std::size_t first = 0;  // of the copies with these attributes
-  require_cuda(cudaMemcpyBatchAsync(targets.data(), sources.data(), sizes.data(), count,
-                                    &attributes, &first, 1, stream.get()),
-               "copy a batch");
+  CopyBatch batch;
+  for (std::size_t i = 0; i < count; ++i) batch.add(target + i * size, source + i * size, size);
+  batch.post(stream.get());
 }
 
 void enqueue_memset(std::byte* target, std::size_t size, const CudaStream& stream) {
