@@ -18,7 +18,7 @@ struct PipelineOptions {
   /// Writes in flight per queue pair; below the send queue's depth.
   int queue_depth = 4;
   /// Writes in flight per sending NIC, over all its queue pairs. A few keep it busy; more only
-  /// share its rate, and each would land later.
+  /// share its rate, and each would land later. Background keeps to half of it.
   int nic_depth = 4;
   /// Copies handed to an engine at once: 0 takes what is ready now (see batch_limit.h), 1 is the
   /// paper's reading.

@@ -197,7 +197,7 @@ Proxy::Proxy(Port& port, const PipelineOptions& options, OnStall on_stall)
 
 Proxy::~Proxy() = default;
 
-std::optional<Seconds> Proxy::step() {
+void Proxy::step() {
   std::size_t count = impl_->completions.size();
   // One that was not filled had room for all there was: another look would only cost time.
   while (count == impl_->completions.size()) {
@@ -213,7 +213,9 @@ std::optional<Seconds> Proxy::step() {
   impl_->receive_stager.act();
   impl_->send_stager.act();
   impl_->executor.act();
-  // Asked last: what has just been started must be watched, too.
+}
+
+std::optional<Seconds> Proxy::next_deadline() const {
   std::optional<Seconds> next = impl_->executor.next_deadline();
   for (const auto& other : {impl_->counts.next_deadline(), impl_->receive_stager.next_deadline(),
                             impl_->send_stager.next_deadline()}) {

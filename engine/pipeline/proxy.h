@@ -23,10 +23,11 @@ class Proxy {
   Proxy(Port& port, const PipelineOptions& options, OnStall on_stall = {});
   ~Proxy();
 
-  /// Takes what happened since the last call, moves every state machine as far as it goes, and
-  /// returns when it wants to be called even if nothing happens (the watchdog, background work
-  /// whose patience ends), or nothing when idle.
-  std::optional<Seconds> step();
+  /// Takes what happened since the last call and moves every state machine as far as it goes.
+  void step();
+  /// When step() must be called next even if nothing happens (the watchdog, background work whose
+  /// patience ends); nothing when idle. For a driver that sleeps.
+  [[nodiscard]] std::optional<Seconds> next_deadline() const;
 
   /// Every slot of the places this rank hosts is idle, no copy or write is in flight, no operation
   /// is unfinished.

@@ -275,6 +275,8 @@ bool SendStager::post_one(SendNic& nic) {
     best_queue_pair = least;
   }
   if (best == nullptr) return false;
+  // A NIC does what it has in order: foreground that comes would wait for all background ahead.
+  if (best_class == 1 && nic.in_flight >= std::max(1, options_.nic_depth / 2)) return false;
   nic.next_link = (best_index + 1) % count;
   const SlotLeg slot_leg = best->outbox[best_class].front();
   best->outbox[best_class].pop_front();

@@ -48,17 +48,24 @@ struct ProxyThread::Impl {
       // First, so that the ring that comes with `stopping` cannot be slept through.
       const std::uint32_t seen = port.doorbell().rings();
       if (stopping.load(std::memory_order_acquire)) return;
-      const std::optional<Seconds> deadline = step();
-      quiescent.store(proxy.quiescent(), std::memory_order_release);
-      rest(seen, deadline);
+      const bool active = step();
+      const bool polls = port.must_be_polled();
+      // While a GPU is at work and nothing happens, nothing has changed.
+      if (active || !polls) quiescent.store(proxy.quiescent(), std::memory_order_release);
+      if (!polls) {
+        rest(seen);
+      } else if (spin == Seconds(0.0)) {
+        port.doorbell().wait(seen, kNap);
+      }
     }
   }
 
-  std::optional<Seconds> step() {
+  /// Whether anything was heard or done.
+  bool step() {
     const std::int64_t before = port.activity();
     const std::optional<engine::DriverUse> driver_before = port.copies().driver_use();
-    const std::optional<Seconds> deadline = proxy.step();
-    if (port.activity() == before) return deadline;
+    proxy.step();
+    if (port.activity() == before) return false;
     const Seconds took = monotonic_now() - port.now();
     const std::scoped_lock lock(work_mutex);
     working += took;
@@ -67,20 +74,16 @@ struct ProxyThread::Impl {
       driver_working += driver->time - driver_before->time;
       driver_use->time = driver_working;
     }
-    return deadline;
+    return true;
   }
 
-  void rest(std::uint32_t seen, std::optional<Seconds> deadline) {
-    if (port.must_be_polled()) {
-      if (spin == Seconds(0.0)) port.doorbell().wait(seen, kNap);
-      return;
-    }
+  void rest(std::uint32_t seen) {
     const Seconds begin = monotonic_now();
     Seconds now = begin;
     while (port.doorbell().rings() == seen && now < begin + spin) now = monotonic_now();
     if (port.doorbell().rings() != seen) return;
     std::optional<Seconds> timeout;
-    if (deadline) timeout = *deadline - now;
+    if (const auto deadline = proxy.next_deadline()) timeout = *deadline - now;
     port.doorbell().wait(seen, timeout);
   }
 

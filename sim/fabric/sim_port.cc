@@ -263,7 +263,8 @@ void SimPort::deadline_reached() {
 void SimPort::step() {
   const Seconds begin = world_.clock.now();
   stepping_ = true;
-  const std::optional<Seconds> deadline = proxy_->step();
+  proxy_->step();
+  const std::optional<Seconds> deadline = proxy_->next_deadline();
   stepping_ = false;
   set_deadline(deadline);
   arm_wake();

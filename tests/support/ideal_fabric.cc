@@ -81,7 +81,8 @@ void IdealFabric::step(std::size_t rank) {
     port.limit_polls(static_cast<std::size_t>(world_.random.between(0, 2 * pending)));
   }
   ++steps_;
-  drivers_[rank].deadline = drivers_[rank].proxy->step();
+  drivers_[rank].proxy->step();
+  drivers_[rank].deadline = drivers_[rank].proxy->next_deadline();
   port.limit_polls(std::nullopt);
   HOCCL_CHECK(world_.adversarial() || port.pending() == 0,
               "the proxy of rank {} left {} completions unpolled", rank, port.pending());

@@ -47,11 +47,15 @@ class PrioritySwitchTest : public ::testing::Test {
   }
 
   void run() {
-    while (!port_.inbox.empty()) deadline_ = proxy_.step();
+    while (!port_.inbox.empty()) step();
   }
   void step_at(Seconds time) {
     port_.time = time;
-    deadline_ = proxy_.step();
+    step();
+  }
+  void step() {
+    proxy_.step();
+    deadline_ = proxy_.next_deadline();
   }
   void foreground(bool active) { port_.inbox.emplace_back(ForegroundChanged{active}); }
   /// The copies of one lane up to this ticket end.

@@ -125,7 +125,7 @@ TEST_F(Concurrency, ALongOperationDoesNotTakeTheShareOfAShortOne) {
              time_of(2).count() * 1e6);
   // With half of the machine for the short one, 2 x 128 of 640 MiB are moved when it ends; in the
   // order of bytes or of arrival it would end with the long one. Its fill and drain come on top:
-  // 0.45 to 0.47, as constants of microseconds are moved about.
+  // 0.44 to 0.47, as constants of microseconds are moved about.
   EXPECT_NEAR(time_of(2) / time_of(1), 2.0 * 128 / 640, 0.08);
 }
 
