@@ -12,8 +12,8 @@ using engine::Sequence;
 using engine::StreamId;
 using Kind = StreamMarks::Kind;
 
-constexpr Gate kGate{0, StreamId(0)};
-constexpr Gate kOther{1, StreamId(0)};
+constexpr Gate kOne{0, StreamId(0)};
+constexpr Gate kAnother{1, StreamId(0)};
 
 class StreamMarksTest : public testing::Test {
  protected:
@@ -31,36 +31,36 @@ class StreamMarksTest : public testing::Test {
 TEST_F(StreamMarksTest, AnEmptyStreamStandsNowhere) { EXPECT_FALSE(stands()); }
 
 TEST_F(StreamMarksTest, AStreamStandsAtAClosedGateWhateverIsBehindIt) {
-  marks_.add(Kind::kReady, kGate, 1);
-  marks_.add(Kind::kWait, kGate, 1);
-  marks_.add(Kind::kReady, kGate, 2);
-  marks_.add(Kind::kWait, kGate, 2);
+  marks_.add(Kind::kReady, kOne, 1);
+  marks_.add(Kind::kWait, kOne, 1);
+  marks_.add(Kind::kReady, kOne, 2);
+  marks_.add(Kind::kWait, kOne, 2);
   EXPECT_FALSE(stands());  // it is on its way
-  reached_[kGate] = 1;
+  reached_[kOne] = 1;
   EXPECT_TRUE(stands());
-  opened_[kGate] = 1;
+  opened_[kOne] = 1;
   EXPECT_FALSE(stands());
-  reached_[kGate] = 2;
+  reached_[kOne] = 2;
   EXPECT_TRUE(stands());
-  opened_[kGate] = 2;
+  opened_[kOne] = 2;
   EXPECT_FALSE(stands());
 }
 
 TEST_F(StreamMarksTest, AGateOpenedBeforehandDoesNotHold) {
-  opened_[kGate] = 2;
-  marks_.add(Kind::kWait, kGate, 1);
-  marks_.add(Kind::kWait, kGate, 2);
+  opened_[kOne] = 2;
+  marks_.add(Kind::kWait, kOne, 1);
+  marks_.add(Kind::kWait, kOne, 2);
   EXPECT_FALSE(stands());
-  marks_.add(Kind::kWait, kGate, 3);
+  marks_.add(Kind::kWait, kOne, 3);
   EXPECT_TRUE(stands());
 }
 
 TEST_F(StreamMarksTest, GatesOfTwoCommunicatorsHoldInTurn) {
-  marks_.add(Kind::kWait, kGate, 1);
-  marks_.add(Kind::kWait, kOther, 1);
-  opened_[kOther] = 1;
+  marks_.add(Kind::kWait, kOne, 1);
+  marks_.add(Kind::kWait, kAnother, 1);
+  opened_[kAnother] = 1;
   EXPECT_TRUE(stands());
-  opened_[kGate] = 1;
+  opened_[kOne] = 1;
   EXPECT_FALSE(stands());
 }
 
