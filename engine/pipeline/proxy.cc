@@ -11,6 +11,7 @@
 #include "engine/pipeline/command.h"
 #include "engine/pipeline/count_exchange.h"
 #include "engine/pipeline/messages.h"
+#include "engine/pipeline/own_mail.h"
 #include "engine/pipeline/p2p_executor.h"
 #include "engine/pipeline/receive_stager.h"
 #include "engine/pipeline/send_stager.h"
@@ -23,15 +24,15 @@ struct Proxy::Impl {
       : port(p),
         options(o),
         on_stall(std::move(observer)),
-        streams(p,
+        streams(port,
                 [this](const OperationId& id) {
                   if (!counts.start(id)) executor.start(id);
                 }),
-        executor(p, options,
+        executor(port, options,
                  {.ended = [this](const OperationId& id,
                                   const Status& status) { streams.operation_ended(id, status); },
                   .stalled = [this](std::span<const OperationId> ids) { report_stall(ids); }}),
-        counts(p, options,
+        counts(port, options,
                {.planned = [this](const Operation& operation) { executor.add(operation); },
                 .start = [this](const OperationId& id) { executor.start(id); },
                 .ended =
@@ -39,8 +40,8 @@ struct Proxy::Impl {
                       executor.never_added(id, status);
                       streams.operation_ended(id, status);
                     }}),
-        send_stager(p, options),
-        receive_stager(p, options) {}
+        send_stager(port, options),
+        receive_stager(port, options) {}
 
   void handle(const CopiesDone& done) { executor.copied(done); }
   void handle(const WritesDone& done) {
@@ -95,7 +96,14 @@ struct Proxy::Impl {
     executor.abort(abort.communicator);
   }
 
+  void act();
   void dispatch(Rank source, const Message& message);
+  /// Whether there was any.
+  bool read_own_mail() {
+    const bool any = !port.empty();
+    while (!port.empty()) dispatch(port.rank(), port.take());
+    return any;
+  }
   void pulled(Rank source, const SlotMessage& message) {
     if (message.in_send_slots != 0) {
       send_stager.pulled(message.slot);
@@ -113,7 +121,7 @@ struct Proxy::Impl {
   void report_stall(std::span<const OperationId> ids) const;
   [[nodiscard]] std::string describe() const;
 
-  Port& port;
+  OwnMail port;
   PipelineOptions options;
   OnStall on_stall;
   StreamManager streams;
@@ -125,6 +133,19 @@ struct Proxy::Impl {
   /// Of one poll; a member because filling 64 variants anew would cost more than most steps do.
   std::array<Completion, 64> completions;
 };
+
+/// Until nothing more follows from what is known: nobody would wake this proxy for the rest.
+void Proxy::Impl::act() {
+  bool again = true;
+  while (again) {
+    streams.act();
+    receive_stager.act();
+    send_stager.act();
+    again = read_own_mail();
+    executor.act();
+    again = read_own_mail() || again;
+  }
+}
 
 void Proxy::Impl::dispatch(Rank source, const Message& message) {
   switch (kind_of(message)) {
@@ -205,14 +226,13 @@ void Proxy::step() {
     for (std::size_t i = 0; i < count; ++i) {
       std::visit([this](const auto& completion) { impl_->handle(completion); },
                  impl_->completions[i]);
+      // What follows from it comes before the next, which may be that a peer is lost.
+      impl_->read_own_mail();
     }
   }
   impl_->counts.end_overdue(impl_->port.now());
   impl_->executor.end_overdue(impl_->port.now());
-  impl_->streams.act();
-  impl_->receive_stager.act();
-  impl_->send_stager.act();
-  impl_->executor.act();
+  impl_->act();
 }
 
 std::optional<Seconds> Proxy::next_deadline() const {

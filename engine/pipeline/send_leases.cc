@@ -351,6 +351,7 @@ bool SendStager::touches(const Lease& lease, Rank host) {
 }
 
 void SendStager::peer_lost(Rank peer) {
+  lost_.insert(peer);
   std::vector<LeaseKey> gone;
   for (auto& [key, lease] : leases_) {
     if (lease.source == peer || touches(lease, peer)) gone.push_back(key);
@@ -366,12 +367,17 @@ void SendStager::peer_lost(Rank peer) {
       for (std::size_t i = 0; i < pool.slots.size(); ++i) {
         if (pool.slots[i].lease != &lease || pool.slots[i].state != SendState::kDelivering)
           continue;
-        pool.sending -= 1;
-        release(pool, static_cast<std::uint16_t>(i), SendEvent::kRevoke);
+        revoke_offered(pool, static_cast<std::uint16_t>(i));
       }
     }
     close_if_done(lease);
   }
+}
+
+/// Of a relayed chunk whose target has died before it pulled it.
+void SendStager::revoke_offered(Pool& pool, std::uint16_t slot) {
+  pool.sending -= 1;
+  release(pool, slot, SendEvent::kRevoke);
 }
 
 /// A dead source fills no more slots; what it has announced as staged still leaves.

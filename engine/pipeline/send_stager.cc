@@ -32,9 +32,15 @@ void SendStager::staged(const Descriptor& descriptor) {
   pool.copying -= 1;
   pool.sending += 1;
   port_.account(CpuWork::kBookkeeping, 1);
-  const Lease& lease = *slot.lease;
+  Lease& lease = *slot.lease;
   if (lease.legs.front().link->is_local()) {
     slot.state = advance(slot.state, SendEvent::kAnnounce);
+    if (lost_.contains(lease.legs.front().target)) {
+      // Its source did not know yet that the target has died.
+      revoke_offered(pool, descriptor.slot);
+      close_if_done(lease);
+      return;
+    }
     Descriptor landed = descriptor;
     landed.kind = static_cast<std::uint8_t>(MessageKind::kLanded);
     landed.in_send_slots = 1;

@@ -226,6 +226,7 @@ class SendStager {
   void return_credits(const Slot& slot);
   [[nodiscard]] static bool touches(const Lease& lease, Rank host);
   void revoke_unfilled(Lease& lease);
+  void revoke_offered(Pool& pool, std::uint16_t slot);
 
   // send_stager.cc
   Pool& pool_of(PlaceId place);
@@ -256,6 +257,7 @@ class SendStager {
   std::unordered_map<LeaseKey, Lease, LeaseKeyHash> leases_;
   std::map<std::pair<OperationId, FlowId>, std::vector<LeaseBranchMessage>> branches_;
   std::vector<Lease*> granting_;
+  std::set<Rank> lost_;
   std::int64_t next_order_ = 0;
 };
 

@@ -93,12 +93,8 @@ void CudaStreams::mark(StreamMarks::Kind kind, Gate gate, Sequence sequence) {
 
 /// Under the lock of the caller.
 void CudaStreams::pass(StreamMarks& marks) const {
-  marks.pass(
-      [this](Gate gate) {
-        const GateState& state = gates_.at(gate);
-        return kind_ == GateKind::kMemoryOperations ? state.reached : state.words->ready.load();
-      },
-      [this](Gate gate) { return gates_.at(gate).words->done.load(); });
+  marks.pass([this](Gate gate) { return gates_.at(gate).words->ready.load(); },
+             [this](Gate gate) { return gates_.at(gate).words->done.load(); });
 }
 
 void CudaStreams::enqueue_ready(Gate gate, Sequence sequence) {

@@ -15,12 +15,12 @@
 #include <vector>
 
 #include "engine/communicator.h"
+#include "engine/forwarding_port.h"
 #include "engine/pipeline/proxy.h"
 #include "engine/topology/topology.h"
 #include "hw/bootstrap/thread_ranks.h"
 #include "hw/fabric/hw_fabric.h"
 #include "hw/system/monotonic_clock.h"
-#include "tests/hw/job/forwarding_port.h"
 
 namespace hoccl::hw {
 namespace {
@@ -40,7 +40,7 @@ constexpr Bytes kChunkSize(4096);
 constexpr Seconds kCopyTime(20e-6);
 
 /// Copy engines that only take time, each one batch after the other, and ring no bell.
-class TimedCopies final : public ForwardingPort {
+class TimedCopies final : public engine::ForwardingPort {
  public:
   using ForwardingPort::ForwardingPort;
 

@@ -2,6 +2,8 @@
 // copies between them run on its SMs, which the suites do not mind. Threads and processes are to be
 // run separately (ctest does): CUDA does not survive a fork.
 
+#include <algorithm>
+
 #include "hw/device/gpu_files.h"
 #include "tests/cuda/gpu.h"
 #include "tests/fabric/conformance.h"
@@ -43,6 +45,8 @@ FabricFactory on_gpu(const std::string& name, int ranks, Living living) {
     job.pipeline = pipeline;
     // The ranks of one process have 32 queues of the hardware together.
     job.pipeline.streams = 1;
+    // So that a stall is told about before the runner loses patience.
+    job.pipeline.timeout = std::min(job.pipeline.timeout, Seconds(8.0));
     job.compile = compile;
     return std::make_unique<hw::HwJob>(std::move(job), living);
   };

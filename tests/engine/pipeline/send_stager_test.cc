@@ -21,16 +21,22 @@ class SendStagerTest : public ::testing::Test {
   }
 
   void lease(std::uint32_t number, int receive_nic, int chunks) {
+    LeaseRequestMessage request = relay_request(number, Rank(receive_nic), chunks);
+    request.send_nic = NicId(1);
+    request.receive_nic = NicId(receive_nic);
+    stager().lease_requested(Rank(0), request);
+  }
+
+  /// To a rank of this node.
+  static LeaseRequestMessage relay_request(std::uint32_t number, Rank target, int chunks) {
     LeaseRequestMessage request;
     request.operation = operation(number);
     request.flow = FlowId(0);
-    request.target = Rank(receive_nic);
-    request.send_nic = NicId(1);
-    request.receive_nic = NicId(receive_nic);
+    request.target = target;
     request.place = PlaceId(1);
     request.chunks = chunks;
     request.total = chunks;
-    stager().lease_requested(Rank(0), request);
+    return request;
   }
 
   void credit(int receive_nic, std::uint16_t slot) {
@@ -45,6 +51,11 @@ class SendStagerTest : public ::testing::Test {
   /// Fills every slot granted so far.
   void stage_all() {
     stager().act();
+    stage_granted();
+    stager().act();
+  }
+
+  void stage_granted() {
     for (const auto& [target, message] : std::exchange(port_.messages, {})) {
       if (kind_of(message) != MessageKind::kLeaseGrant) continue;
       const auto grant = unpack<LeaseGrantMessage>(message);
@@ -60,7 +71,6 @@ class SendStagerTest : public ::testing::Test {
         stager().staged(staged);
       }
     }
-    stager().act();
   }
 
   void stage_two_chunks_on_each_of_two_links() {
@@ -135,6 +145,15 @@ TEST_F(SendStagerTest, ReturnsCreditsOfACancelledLease) {
   EXPECT_EQ(kind_of(port_.messages[0].second), MessageKind::kCreditReturn);
   EXPECT_EQ(kind_of(port_.messages[1].second), MessageKind::kCreditCancel);
   EXPECT_EQ(unpack<CreditCountMessage>(port_.messages[1].second).count, 2);
+  EXPECT_TRUE(stager().quiescent());
+}
+
+TEST_F(SendStagerTest, AChunkThatIsStagedForARelayTargetThatHasDiedKeepsNoSlot) {
+  stager().lease_requested(Rank(0), relay_request(1, Rank(3), 1));
+  stager().act();
+  stager().peer_lost(Rank(3));
+  stage_granted();
+  EXPECT_EQ(granted_, 1);
   EXPECT_TRUE(stager().quiescent());
 }
 

@@ -7,9 +7,9 @@
 #include <csignal>
 
 #include "engine/base/check.h"
+#include "engine/forwarding_port.h"
 #include "engine/pipeline/messages.h"
 #include "hw/system/system_error.h"
-#include "tests/hw/job/forwarding_port.h"
 
 namespace hoccl::hw {
 namespace {
@@ -63,7 +63,7 @@ bool is_polled(const Completion& completion, SeamEvent event) {
          (kind == MessageKind::kLanded && event == SeamEvent::kLandedPolled);
 }
 
-class TrappedPort final : public ForwardingPort {
+class TrappedPort final : public engine::ForwardingPort {
  public:
   TrappedPort(engine::Port& port, const SeamTrap& trap, const TrapLine& line)
       : ForwardingPort(port), trap_(trap), line_(line) {}
