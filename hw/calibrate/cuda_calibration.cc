@@ -16,6 +16,7 @@
 #include "hw/calibrate/gate_bench.h"
 #include "hw/calibrate/gate_process.h"
 #include "hw/calibrate/latency_bench.h"
+#include "hw/calibrate/proxy_bench.h"
 #include "hw/calibrate/spin.h"
 #include "hw/calibrate/what_is_measured.h"
 #include "hw/cuda/cuda_devices.h"
@@ -70,6 +71,7 @@ class Calibrator {
            [&] { result_.samples.merge(gates_of_another_process(gate_words_, connections)); });
     }
     measure_classes();
+    part("proxies", [&] { measure_proxies(CopyKind::kCuda, device_, result_.samples); });
     return std::move(result_);
   }
 

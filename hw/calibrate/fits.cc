@@ -96,6 +96,37 @@ CallFit fit_calls(std::span<const CallTime> times) {
           .worst_error = solution.worst_error};
 }
 
+/// Few kinds: every choice of those that cost anything is tried, and the best whose costs are all
+/// positive is the solution.
+std::vector<Seconds> fit_work(const Eigen::MatrixXd& square, const Eigen::VectorXd& time) {
+  const Eigen::Index kinds = time.size();
+  HOCCL_CHECK(square.rows() == kinds && square.cols() == kinds, "{} x {} sums of {} kinds",
+              square.rows(), square.cols(), kinds);
+  HOCCL_CHECK(kinds <= 16, "{} kinds of work", kinds);
+  std::vector<Seconds> best(static_cast<std::size_t>(kinds), Seconds(0.0));
+  double best_gain = 0.0;
+  for (unsigned chosen = 1; chosen < 1U << static_cast<unsigned>(kinds); ++chosen) {
+    std::vector<Eigen::Index> kept;
+    for (Eigen::Index kind = 0; kind < kinds; ++kind) {
+      if ((chosen >> static_cast<unsigned>(kind) & 1U) != 0 && square(kind, kind) > 0.0) {
+        kept.push_back(kind);
+      }
+    }
+    if (kept.empty()) continue;
+    const Eigen::VectorXd right = time(kept);
+    const Eigen::VectorXd costs = square(kept, kept).completeOrthogonalDecomposition().solve(right);
+    // How much of the sum of squared times is explained.
+    const double gain = costs.dot(right);
+    if (costs.minCoeff() < 0.0 || gain <= best_gain) continue;
+    best_gain = gain;
+    std::ranges::fill(best, Seconds(0.0));
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      best[static_cast<std::size_t>(kept[i])] = Seconds(costs(static_cast<Eigen::Index>(i)));
+    }
+  }
+  return best;
+}
+
 int fit_concurrency(std::span<const Seconds> ends) {
   HOCCL_CHECK(!ends.empty(), "no copies");
   const auto [first, last] = std::ranges::minmax(ends);

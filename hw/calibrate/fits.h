@@ -1,6 +1,8 @@
 #pragma once
 
+#include <Eigen/Core>
 #include <span>
+#include <vector>
 
 #include "engine/base/units.h"
 
@@ -40,6 +42,12 @@ struct CallFit {
 };
 /// Least squares of the relative errors; at least two counts.
 CallFit fit_calls(std::span<const CallTime> times);
+
+/// What each kind of work costs, none less than nothing, so that the times of steps come out best:
+/// `square` and `time` are the sums of work times work and of work times seconds over all steps,
+/// one row per kind (least squares by the normal equations). A kind that never occurs costs
+/// nothing.
+std::vector<engine::Seconds> fit_work(const Eigen::MatrixXd& square, const Eigen::VectorXd& time);
 
 /// How many of equal copies an engine serves at a time. They were given to it at once, one per
 /// stream, and end at `ends` (any order). Turns: the first of n ends after 1/n of the time; shared

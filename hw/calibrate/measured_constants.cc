@@ -62,6 +62,7 @@ class Deriver {
     derive_pcie();
     derive_nvlink();
     derive_gates();
+    derive_proxy();
     return std::move(constants_);
   }
 
@@ -102,6 +103,7 @@ class Deriver {
   void derive_pcie();
   void derive_nvlink();
   void derive_gates();
+  void derive_proxy();
   void put_share(std::string key, double share, const Evidence& evidence, std::string how);
 
   /// Of plain copies; none when there are too few sizes.
@@ -334,8 +336,34 @@ void Deriver::derive_gates() {
              "sees the word");
   put_median("gate.resume_latency", key(kResumeSeen),
              "CPU store until the next write of the stream that waited for it is seen by the CPU");
-  put_median("cpu.enqueue_ready", key(kReadyCall), "cuStreamWriteValue64");
-  put_median("cpu.enqueue_wait", key(kWaitOpenCall), "cuStreamWaitValue64 of a closed gate");
+  const auto ready = put_median("cpu.enqueue_ready", key(kReadyCall), "cuStreamWriteValue64");
+  const auto wait =
+      put_median("cpu.enqueue_wait", key(kWaitOpenCall), "cuStreamWaitValue64 of a closed gate");
+  Evidence evidence;
+  const auto launch = median({kLaunchCall, "sendrecv", 64_KiB, 2}, evidence);
+  if (!ready || !wait || !launch) return;
+  put("cpu.submit", in_us(*launch - *ready - *wait), evidence,
+      fmt::format("a message of 64KiB is enqueued in {}, less cpu.enqueue_ready and "
+                  "cpu.enqueue_wait",
+                  in_us(*launch)));
+}
+
+/// A proxy's own work. What the model charges alike was measured as one.
+void Deriver::derive_proxy() {
+  put_median("cpu.poll_empty", {kProxyWork, kIdleStep},
+             "steps of proxies that found nothing, without the driver's time");
+  const auto put_work = [&](std::string_view constant, const char* name, std::string_view what) {
+    put_median(fmt::format("cpu.{}", constant), {kProxyWork, name},
+               fmt::format("{}; fitted with the other pieces of a proxy's own work to the steps of "
+                           "sendrecv and alltoall of 64KiB chunks, without the driver's time",
+                           what));
+  };
+  put_work("post_local_message", "post_local_message", "a message or the write of a map wire");
+  put_work("poll_message", "poll_message", "a completion that is not of copies");
+  put_work("bookkeeping", "bookkeeping", "a state change of a chunk");
+  put_work("plan_flow", "plan_flow", "a flow of an operation");
+  put_work("open_gate", "notice", "a gate opened or a submission finished");
+  put_work("finish", "notice", "a gate opened or a submission finished");
 }
 
 }  // namespace

@@ -46,6 +46,16 @@ inline constexpr const char* kHostFunctionCall = "call_host_function";
 inline constexpr const char* kWaitEventCall = "call_wait_event";
 inline constexpr const char* kClockCall = "call_clock";  ///< already taken off all others
 
+// --- a proxy's own work, without the GPU's driver: cost of one piece of it, fitted to the steps of
+// proxies that run patterns with GPU copies. Subject: the constant's name ---
+inline constexpr const char* kProxyWork = "proxy_work";
+inline constexpr const char* kIdleStep = "poll_empty";  ///< a step that finds nothing
+/// In the order of ProxyWork.
+inline constexpr std::array kWorkNames = {"post_local_message", "poll_message", "bookkeeping",
+                                          "plan_flow", "notice"};
+/// The caller's CPU time to enqueue one operation, its marks on the stream included.
+inline constexpr const char* kLaunchCall = "call_launch";
+
 // --- gates; subject: how the ready mark is made; connections as set ---
 inline constexpr const char* kReadySeen = "gate_ready_latency";    ///< end of the call to the CPU
 inline constexpr const char* kResumeSeen = "gate_resume_latency";  ///< store to the next write seen

@@ -44,7 +44,9 @@ class CudaCopyEngine final : public CopyEngine {
     std::optional<CudaCopyClock::Begin> begin;  ///< while legs are traced
   };
   struct LaneState {
-    CudaStream stream;
+    /// Behind a stream of the application that stands at a gate in the same queue of the hardware
+    /// it would stand as well, and the gate opens only when these copies are done.
+    CudaStream stream{CudaStream::Priority::kHighest};
     std::vector<Copy> open;
     std::deque<Batch> in_flight;
     std::int64_t posted = 0;

@@ -17,8 +17,14 @@ void require_cuda(cudaError_t result, const char* what) {
       fmt::format("{}: {}: {}", what, cudaGetErrorName(result), cudaGetErrorString(result)));
 }
 
-CudaStream::CudaStream() {
-  require_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "create a stream");
+CudaStream::CudaStream(Priority priority) {
+  int lowest = 0;
+  int highest = 0;
+  if (priority == Priority::kHighest) {
+    require_cuda(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "ask for priorities");
+  }
+  require_cuda(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, highest),
+               "create a stream");
 }
 
 CudaStream::~CudaStream() {

@@ -14,7 +14,9 @@ void require_cuda(cudaError_t result, const char* what);
 /// A stream that does not synchronise with the legacy default stream.
 class CudaStream {
  public:
-  CudaStream();
+  /// Streams of different priority never share a queue of the hardware.
+  enum class Priority : bool { kNormal, kHighest };
+  explicit CudaStream(Priority priority = Priority::kNormal);
   ~CudaStream();
   CudaStream(CudaStream&& other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
   CudaStream& operator=(CudaStream&& other) noexcept {

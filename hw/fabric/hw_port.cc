@@ -130,11 +130,13 @@ void HwPort::flush() {
 
 Ticket HwPort::post_write(QueuePairId queue_pair, const engine::WriteRequest& request) {
   const SubmitClock clock(*this, SubmitClock::Of::kWrites);
+  work_.posts += 1;
   return link_->post_write(queue_pair, request);
 }
 
 void HwPort::post_message(Rank target, const Message& message) {
   activity_ += 1;
+  work_.posts += 1;
   Record record;
   std::memcpy(record.payload.data(), message.bytes.data(), record.payload.size());
   node_->messenger().send(target, record);
@@ -152,9 +154,18 @@ void HwPort::export_buffer(BufferHandle buffer) { node_->buffers().export_buffer
 void HwPort::register_buffer(BufferHandle buffer) { node_->buffers().register_buffer(buffer); }
 void HwPort::import_buffer(BufferHandle buffer) { node_->buffers().import_buffer(buffer); }
 
-void HwPort::open_gate(Gate gate, Sequence sequence) { streams_->open_gate(gate, sequence); }
+void HwPort::open_gate(Gate gate, Sequence sequence) {
+  work_.notices += 1;
+  streams_->open_gate(gate, sequence);
+}
+
+void HwPort::account(engine::CpuWork work, std::int64_t count) {
+  if (work == engine::CpuWork::kBookkeeping) work_.changes += count;
+  if (work == engine::CpuWork::kPlanFlow) work_.flows += count;
+}
 
 void HwPort::finish(WorkId work, const Status& status) {
+  work_.notices += 1;
   const std::scoped_lock lock(finished_mutex_);
   HOCCL_CHECK(finished_.emplace(work, status).second, "work {} finishes twice", work);
 }

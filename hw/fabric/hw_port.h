@@ -17,6 +17,7 @@
 #include "hw/copy/copy_engine.h"
 #include "hw/device/device.h"
 #include "hw/fabric/hw_options.h"
+#include "hw/fabric/proxy_work.h"
 #include "hw/link/link.h"
 #include "hw/node/copy_board.h"
 #include "hw/node/foreground_board.h"
@@ -56,7 +57,7 @@ class HwPort final : public engine::Port {
   void open_gate(engine::Gate gate, engine::Sequence sequence) override;
   void finish(engine::WorkId work, const engine::Status& status) override;
   std::size_t poll(std::span<engine::Completion> out) override;
-  void account(engine::CpuWork /*work*/, std::int64_t /*count*/) override {}
+  void account(engine::CpuWork work, std::int64_t count) override;
   void report_copies(engine::GpuId gpu, engine::LinkSide side, int under_way) override {
     copy_board_->report(gpu, side, under_way);
   }
@@ -84,6 +85,8 @@ class HwPort final : public engine::Port {
   [[nodiscard]] engine::Seconds submit_time() const;
   /// Grows with everything the polling thread posts or hears.
   [[nodiscard]] std::int64_t activity() const { return activity_; }
+  /// All of it so far. Polling thread.
+  [[nodiscard]] const ProxyWork& work() const { return work_; }
 
  private:
   class SubmitClock;
@@ -118,6 +121,7 @@ class HwPort final : public engine::Port {
   std::atomic<double> polled_at_{monotonic_now().count()};
   bool filled_ = false;        ///< the last poll() had no room left; of the polling thread
   std::int64_t activity_ = 0;  ///< of the polling thread
+  ProxyWork work_;             ///< of the polling thread
   /// Rings of the doorbell at a look that found all that had been told before it; none: the last
   /// look had no room for all. Of the polling thread.
   std::optional<std::uint32_t> heard_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -18,6 +19,18 @@ using engine::MessageArrived;
 using engine::NicId;
 using engine::Rank;
 
+namespace {
+
+/// Not what the GPU is asked for, nor the end of what was paid for when it was called.
+bool is_told(const Completion& completion) {
+  return !std::holds_alternative<engine::CopiesDone>(completion) &&
+         !std::holds_alternative<engine::BufferExported>(completion) &&
+         !std::holds_alternative<engine::BufferRegistered>(completion) &&
+         !std::holds_alternative<engine::BufferImported>(completion);
+}
+
+}  // namespace
+
 std::size_t HwPort::poll(std::span<Completion> out) {
   // Another look in the same step comes only after one that had no room for all.
   if (!filled_) polled_at_.store(monotonic_now().count(), std::memory_order_relaxed);
@@ -25,6 +38,7 @@ std::size_t HwPort::poll(std::span<Completion> out) {
   const std::size_t count = gather(out);
   filled_ = count == out.size();
   activity_ += static_cast<std::int64_t>(count);
+  work_.heard += std::ranges::count_if(out.first(count), is_told);
   return count;
 }
 

@@ -30,8 +30,10 @@ constexpr Seconds kNap(20e-6);
 }  // namespace
 
 struct ProxyThread::Impl {
-  Impl(HwFabric& of, HwPort& own, engine::Port* wrapped, const engine::PipelineOptions& options)
+  Impl(HwFabric& of, HwPort& own, engine::Port* wrapped, const engine::PipelineOptions& options,
+       StepRecord* of_steps)
       : port(own),
+        steps(of_steps),
         proxy(wrapped != nullptr ? *wrapped : own, options,
               [rank = of.rank()](const std::string& dump) {
                 warn(fmt::format("hoccl: rank {}: {}\n", rank, dump));
@@ -64,14 +66,22 @@ struct ProxyThread::Impl {
   bool step() {
     const std::int64_t before = port.activity();
     const std::optional<engine::DriverUse> driver_before = port.copies().driver_use();
+    const ProxyWork work_before = port.work();
     proxy.step();
-    if (port.activity() == before) return false;
+    const bool active = port.activity() != before;
+    if (!active && steps == nullptr) return false;
     const Seconds took = monotonic_now() - port.now();
+    const std::optional<engine::DriverUse> driver = port.copies().driver_use();
+    Seconds in_driver{0.0};
+    if (driver) in_driver = driver->time - driver_before->time;
+    if (steps != nullptr && active) steps->add(port.work().since(work_before), took - in_driver);
+    if (steps != nullptr && !active) steps->add_idle(took - in_driver);
+    if (!active) return false;
     const std::scoped_lock lock(work_mutex);
     working += took;
-    if (const auto driver = port.copies().driver_use()) {
+    if (driver) {
       driver_use = *driver;
-      driver_working += driver->time - driver_before->time;
+      driver_working += in_driver;
       driver_use->time = driver_working;
     }
     return true;
@@ -88,6 +98,7 @@ struct ProxyThread::Impl {
   }
 
   HwPort& port;
+  StepRecord* const steps;
   engine::Proxy proxy;
   const Seconds spin;
   std::atomic<bool> stopping{false};
@@ -102,8 +113,8 @@ struct ProxyThread::Impl {
 };
 
 ProxyThread::ProxyThread(HwFabric& fabric, const engine::PipelineOptions& options,
-                         engine::Port* port)
-    : impl_(std::make_unique<Impl>(fabric, fabric.own_port(), port, options)) {}
+                         engine::Port* port, StepRecord* steps)
+    : impl_(std::make_unique<Impl>(fabric, fabric.own_port(), port, options, steps)) {}
 
 ProxyThread::~ProxyThread() {
   impl_->stopping.store(true, std::memory_order_release);

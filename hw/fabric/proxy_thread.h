@@ -8,6 +8,7 @@
 #include "engine/pipeline/options.h"
 #include "engine/run_result.h"
 #include "hw/fabric/hw_fabric.h"
+#include "hw/fabric/step_record.h"
 
 namespace hoccl::hw {
 
@@ -16,9 +17,10 @@ namespace hoccl::hw {
 /// rings no bell, it goes on stepping.
 class ProxyThread {
  public:
-  /// The fabric must outlive it. `port` stands in for the fabric's own where a test wraps it.
+  /// The fabric must outlive it. `port` stands in for the fabric's own where a test wraps it;
+  /// `steps`, if not null, is told of every step until the proxy is destroyed.
   ProxyThread(HwFabric& fabric, const engine::PipelineOptions& options,
-              engine::Port* port = nullptr);
+              engine::Port* port = nullptr, StepRecord* steps = nullptr);
   ~ProxyThread();
 
   /// As of the end of the last step; from any thread.

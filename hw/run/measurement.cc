@@ -57,10 +57,11 @@ class Recording {
 
 }  // namespace
 
-Measurement::Measurement(HwFabric& fabric, const RunScenario& scenario, Bytes largest)
+Measurement::Measurement(HwFabric& fabric, const RunScenario& scenario, Bytes largest,
+                         StepRecord* steps)
     : fabric_(fabric),
       scenario_(scenario),
-      proxy_(fabric, scenario.pipeline),
+      proxy_(fabric, scenario.pipeline, nullptr, steps),
       communicator_(fabric.port(fabric.rank()), kCommunicator, scenario.compile),
       buffers_(fabric, pattern_of(scenario, largest).flows),
       watch_(communicator_) {

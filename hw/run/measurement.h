@@ -30,8 +30,9 @@ class RunFailed : public std::runtime_error {
 /// construct it and call everything in the same order, also those that only relay.
 class Measurement {
  public:
-  /// For sizes up to `largest`. The fabric must outlive it.
-  Measurement(HwFabric& fabric, const RunScenario& scenario, engine::Bytes largest);
+  /// For sizes up to `largest`. The fabric must outlive it. `steps`: as for ProxyThread.
+  Measurement(HwFabric& fabric, const RunScenario& scenario, engine::Bytes largest,
+              StepRecord* steps = nullptr);
   ~Measurement();
 
   /// The same result on all ranks. `trace`, if not null, is given the legs of all ranks in the one

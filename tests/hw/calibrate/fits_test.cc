@@ -69,6 +69,39 @@ TEST(CallFit, TellsTheCallFromItsCopies) {
   EXPECT_NEAR(microseconds(fit.each), 0.3, 1e-6);
 }
 
+/// Of steps of known work.
+struct WorkSums {
+  Eigen::MatrixXd square = Eigen::MatrixXd::Zero(3, 3);
+  Eigen::VectorXd time = Eigen::VectorXd::Zero(3);
+
+  void add(const Eigen::Vector3d& work, Seconds took) {
+    square += work * work.transpose();
+    time += work * took.count();
+  }
+};
+
+TEST(WorkFit, TellsTheKindsOfWorkApart) {
+  WorkSums sums;
+  sums.add({1, 0, 2}, 1_us + 2 * 0.25_us);
+  sums.add({2, 1, 0}, 2 * 1_us + 3_us);
+  sums.add({0, 1, 4}, 3_us + 4 * 0.25_us);
+  const std::vector<Seconds> costs = fit_work(sums.square, sums.time);
+  ASSERT_EQ(costs.size(), 3U);
+  EXPECT_NEAR(microseconds(costs[0]), 1.0, 1e-6);
+  EXPECT_NEAR(microseconds(costs[1]), 3.0, 1e-6);
+  EXPECT_NEAR(microseconds(costs[2]), 0.25, 1e-6);
+}
+
+TEST(WorkFit, NoWorkCostsLessThanNothing) {
+  WorkSums sums;  // the second kind seems to save time
+  sums.add({2, 0, 0}, 2_us);
+  sums.add({2, 1, 0}, 1.5_us);
+  const std::vector<Seconds> costs = fit_work(sums.square, sums.time);
+  EXPECT_NEAR(microseconds(costs[0]), 0.875, 1e-6);
+  EXPECT_EQ(costs[1], 0_us);
+  EXPECT_EQ(costs[2], 0_us) << "it never occurs";
+}
+
 TEST(ConcurrencyFit, IsHowManyCopiesEndTogether) {
   EXPECT_EQ(fit_concurrency(std::array{1_us, 2_us, 3_us, 4_us}), 1);
   EXPECT_EQ(fit_concurrency(std::array{4_us, 2.1_us, 4_us, 2_us}), 2);

@@ -75,6 +75,10 @@ Samples fake_samples() {
   gate(kResumeSeen, 3.25_us);
   gate(kReadyCall, 1.1_us);
   gate(kWaitOpenCall, 1.2_us);
+  samples.add({kLaunchCall, "sendrecv", 64_KiB, 2}, 3.5_us);
+  samples.add({kProxyWork, kIdleStep}, 0.2_us);
+  for (const char* name : kWorkNames) samples.add({kProxyWork, name}, 0.4_us);
+  samples.add({kProxyWork, "plan_flow"}, 0.6_us);
   return samples;
 }
 
@@ -110,6 +114,14 @@ TEST(MeasuredConstants, AreThoseOfTheMachineThatWasMeasured) {
   expect("cpu.poll_copies", "1.3us");
   expect("cpu.enqueue_ready", "1.1us");
   expect("cpu.enqueue_wait", "1.2us");
+  expect("cpu.submit", "1.2us");
+  expect("cpu.poll_empty", "0.2us");
+  expect("cpu.post_local_message", "0.4us");
+  expect("cpu.poll_message", "0.4us");
+  expect("cpu.bookkeeping", "0.4us");
+  expect("cpu.plan_flow", "0.5us");  // the median of two
+  expect("cpu.open_gate", "0.4us");
+  expect("cpu.finish", "0.4us");
   expect("gate.ready_latency", "3.5us");
   expect("gate.resume_latency", "3.25us");
   expect("pcie.efficiency", "0.9855");  // 54.5 of 55.3
