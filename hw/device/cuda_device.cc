@@ -49,15 +49,10 @@ class CudaDevice final : public Device {
   }
   [[nodiscard]] bool has_own_memory() const override { return true; }
   void read(std::span<std::byte> to, const std::byte* from) override {
-    use();
-    require_cuda(cudaMemcpy(to.data(), from, to.size(), cudaMemcpyDefault), "read from the GPU");
+    copy(to.data(), from, to.size(), "read from the GPU");
   }
   void write(std::byte* to, std::span<const std::byte> from) override {
-    use();
-    require_cuda(cudaMemcpy(to, from.data(), from.size(), cudaMemcpyDefault), "write to the GPU");
-    // From pageable memory the call returns when the last bytes are staged, not when they are
-    // there.
-    require_cuda(cudaStreamSynchronize(cudaStreamLegacy), "write to the GPU");
+    copy(to, from.data(), from.size(), "write to the GPU");
   }
   void start_recording() override {
     use();
@@ -79,6 +74,13 @@ class CudaDevice final : public Device {
 
  private:
   void use() const { use_cuda_device(gpu_.ordinal); }
+  /// On a stream of its own, so that it waits for no other work.
+  void copy(void* to, const void* from, std::size_t size, const char* what) {
+    use();
+    const CudaStream stream;
+    require_cuda(cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, stream.get()), what);
+    require_cuda(cudaStreamSynchronize(stream.get()), what);
+  }
 
   const HwOptions options_;
   const CudaGpu gpu_;

@@ -38,7 +38,9 @@ struct CopyEngineConstants {
   engine::Seconds setup_in_batch;  ///< of each further copy of a batch
   double setup_overlap = 0.0;      ///< share of the set-up that runs beside the lane's last copy
   std::int64_t concurrency = 0;    ///< copies that one engine interleaves
-  engine::Seconds completion_latency;  ///< from the last byte until the CPU can see it
+  engine::Seconds completion_latency;  ///< from the last byte until the CPU can see the event
+  engine::Seconds word_latency;        ///< the same of a word written behind the copy
+  engine::Seconds word_time;           ///< the engine is occupied by the word
 };
 
 struct QueuePairConstants {
@@ -75,11 +77,12 @@ struct CpuConstants {
   CopyPostConstants post_d2h;   ///< the same with _d2h
   CopyPostConstants post_h2d;
   engine::Seconds post_event;  ///< the event behind a copy or batch
+  engine::Seconds post_word;   ///< the word instead
   engine::Seconds post_write;
   engine::Seconds post_local_message;
   engine::Seconds post_remote_message;
   engine::Seconds poll_empty;    ///< one look at everything but copies
-  engine::Seconds query_copies;  ///< plus this per lane whose copies are still under way
+  engine::Seconds query_copies;  ///< plus this per lane whose next event is not there yet
   engine::Seconds poll_copies;   ///< per completed event
   engine::Seconds poll_write;    ///< per completion queue entry, sender or receiver
   engine::Seconds poll_message;  ///< per message or mailbox entry

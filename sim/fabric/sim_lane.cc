@@ -8,6 +8,7 @@ namespace hoccl::sim {
 
 using engine::CopyClass;
 using engine::CopyRequest;
+using engine::CopySignal;
 using engine::PlaceId;
 using engine::Seconds;
 using engine::Ticket;
@@ -80,7 +81,8 @@ void SimLane::charge(const Batch& batch) {
   const auto count = static_cast<double>(batch.copies.size());
   const Seconds cost =
       (batch.copies.size() == 1 ? post.alone : post.batch + count * post.in_batch) +
-      world_.calibration.cpu.post_event;
+      (batch.signal == CopySignal::kWord ? world_.calibration.cpu.post_word
+                                         : world_.calibration.cpu.post_event);
   port_.charge(CpuPart::kPostCopy, cost);
   world_.submit_times[port_.rank().index()] += cost * (batch.source_leg_count / count);
 }
@@ -88,8 +90,9 @@ void SimLane::charge(const Batch& batch) {
 void SimLane::flush() {
   const std::size_t flushed = open_;
   Batch& batch = batches_[flushed];
+  batch.signal = engine::copy_signal(!is_busy());
   charge(batch);
-  if (untold_batches_++ == 0) port_.lane_becomes_busy();
+  untold_.push_back(batch.signal);
   // A batch completes as one, and completions are cumulative: its last copy reports for all.
   batch.copies.back().done =
       Callback::to<&SimLane::done>(*this, static_cast<std::uint64_t>(last_ticket_));
@@ -99,10 +102,16 @@ void SimLane::flush() {
 
 void SimLane::launch(std::uint64_t batch_index) {
   Batch& batch = batches_[batch_index];
-  engine_.submit(id_, batch.copies);
+  engine_.submit(id_, batch.copies, batch.signal);
   batch.copies.clear();
   batch.source_leg_count = 0;
   free_batches_.push_back(batch_index);
+}
+
+CopySignal SimLane::told() {
+  const CopySignal signal = untold_.front();
+  untold_.pop_front();
+  return signal;
 }
 
 void SimLane::done(std::uint64_t ticket) {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <deque>
 #include <vector>
 
+#include "engine/copy_signal.h"
 #include "engine/fabric.h"
 #include "sim/fabric/world.h"
 #include "sim/machine/copy_engine.h"
@@ -19,13 +21,20 @@ class SimLane {
   [[nodiscard]] bool has_open_batch() const { return !batches_[open_].copies.empty(); }
   /// Hands the open batch over; charges the CPU.
   void flush();
-  /// The port's proxy was told of one more batch. True if none is under way any more.
-  bool told() { return --untold_batches_ == 0; }
+  /// The port's proxy was told of one more batch: how.
+  engine::CopySignal told();
+  /// Batches were handed over of which it was not told yet.
+  [[nodiscard]] bool is_busy() const { return !untold_.empty(); }
+  /// The driver is asked about the first of them.
+  [[nodiscard]] bool is_asked() const {
+    return is_busy() && untold_.front() == engine::CopySignal::kEvent;
+  }
 
  private:
   struct Batch {
     std::vector<Copy> copies;
     int source_leg_count = 0;  ///< copies that are the source's own: stage-in and direct
+    engine::CopySignal signal = engine::CopySignal::kEvent;
   };
 
   [[nodiscard]] RouteId route_of(const engine::CopyRequest& request);
@@ -40,8 +49,8 @@ class SimLane {
   SimCopyEngine& engine_;
   LaneId id_;
   std::int64_t last_ticket_ = 0;
-  int untold_batches_ = 0;      ///< flushed, and the proxy does not know of their end
-  std::vector<Batch> batches_;  ///< recycled
+  std::deque<engine::CopySignal> untold_;  ///< of batches whose end the proxy does not know of
+  std::vector<Batch> batches_;             ///< recycled
   std::vector<std::size_t> free_batches_;
   std::size_t open_ = 0;
   // Most copies of a lane take the route of the one before.

@@ -114,7 +114,6 @@ void SimPort::finish(engine::WorkId work, const engine::Status& status) {
 
 Seconds SimPort::poll_cost(const Completion& completion) const {
   const CpuConstants& cpu = world_.calibration.cpu;
-  if (std::holds_alternative<engine::CopiesDone>(completion)) return cpu.poll_copies;
   if (std::holds_alternative<engine::WritesDone>(completion) ||
       std::holds_alternative<engine::Arrived>(completion)) {
     // On a map wire the other side is told through shared memory.
@@ -133,24 +132,39 @@ std::size_t SimPort::poll(std::span<Completion> out) {
   // What a single instant holds is delivered in several turns that rounding may set apart.
   const Seconds visible_at = world_.clock.now() * (1.0 + kSameInstant);
   const std::size_t count = inbox_.take(visible_at, out);
-  Seconds cost = world_.calibration.cpu.poll_empty;
+  Seconds cost{0.0};
   for (const Completion& completion : out.first(count)) {
-    cost += poll_cost(completion);
     if (const auto* done = std::get_if<engine::CopiesDone>(&completion)) {
-      if (lane(done->lane).told()) --busy_lanes_;
+      // A word that is there is seen by the look itself.
+      const bool by_event = lane(done->lane).told() == engine::CopySignal::kEvent;
+      if (by_event) cost += world_.calibration.cpu.poll_copies;
+    } else {
+      cost += poll_cost(completion);
     }
   }
-  cost += busy_lanes_ * world_.calibration.cpu.query_copies;
-  charge(CpuPart::kPoll, cost);
+  charge(CpuPart::kPoll, cost + look());
   return count;
+}
+
+/// At everything; of the copies under way the driver is asked about those that it tells of.
+Seconds SimPort::look() const {
+  Seconds cost = world_.calibration.cpu.poll_empty;
+  for (const auto& lanes : lanes_) {
+    for (const auto& lane : lanes) {
+      if (lane != nullptr && lane->is_asked()) cost += world_.calibration.cpu.query_copies;
+    }
+  }
+  return cost;
 }
 
 /// A proxy that waits for copies looks at one thing after the other, all the time. What happens
 /// meanwhile is found by the next look: half a look later, on average.
 Seconds SimPort::half_a_look() const {
-  if (busy_lanes_ == 0) return Seconds(0.0);  // it looks at its doorbell only
-  const CpuConstants& cpu = world_.calibration.cpu;
-  return (cpu.poll_empty + busy_lanes_ * cpu.query_copies) / 2.0;
+  const bool looks = std::ranges::any_of(lanes_, [](const auto& lanes) {
+    return std::ranges::any_of(lanes,
+                               [](const auto& lane) { return lane != nullptr && lane->is_busy(); });
+  });
+  return looks ? look() / 2.0 : Seconds(0.0);  // else it looks at its doorbell only
 }
 
 void SimPort::account(engine::CpuWork work, std::int64_t count) {

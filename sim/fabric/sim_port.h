@@ -71,7 +71,6 @@ class SimPort : public engine::Port {
     cpu_.advance(cost);
     account_.add(part, cost);
   }
-  void lane_becomes_busy() { ++busy_lanes_; }
   [[nodiscard]] const CpuClock& cpu() const { return cpu_; }
   [[nodiscard]] const CpuAccount& cpu_account() const { return account_; }
   /// The caller's time in submit and enqueue calls.
@@ -105,6 +104,7 @@ class SimPort : public engine::Port {
   void act(const Action& action, engine::Seconds cost);
   void act_next();
   [[nodiscard]] engine::Seconds poll_cost(const engine::Completion& completion) const;
+  [[nodiscard]] engine::Seconds look() const;
   [[nodiscard]] engine::Seconds half_a_look() const;
 
   void arm_wake();
@@ -133,7 +133,6 @@ class SimPort : public engine::Port {
   EventId deadline_event_;
 
   std::array<std::vector<std::unique_ptr<SimLane>>, engine::kCopyClassCount> lanes_;
-  int busy_lanes_ = 0;                ///< with copies whose end the proxy does not know of
   std::vector<SimLane*> open_lanes_;  ///< in order of their first copy since the last flush
   std::vector<std::unique_ptr<SimQueuePair>> queue_pairs_;
   std::map<std::tuple<engine::NicId, engine::NicId, engine::Rank, int>, engine::QueuePairId>

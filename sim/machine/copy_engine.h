@@ -8,6 +8,7 @@
 
 #include "engine/base/ids.h"
 #include "engine/base/units.h"
+#include "engine/copy_signal.h"
 #include "sim/machine/clock.h"
 #include "sim/machine/network.h"
 
@@ -25,6 +26,8 @@ struct CopyEngineParameters {
   /// Lanes served at once; 1 = one copy at a time over all lanes, in order of arrival.
   int concurrency = 1;
   engine::Seconds completion_latency{0.0};  ///< end of the transfer to the callback; pipelined
+  engine::Seconds word_latency{0.0};        ///< instead, of a batch with a word behind it
+  engine::Seconds word_time{0.0};           ///< occupies the engine after such a batch
 };
 
 struct Copy {
@@ -65,8 +68,9 @@ class CopyEngine {
 
   LaneId add_lane();
   /// Posts the copies of one flush at the present instant. The batch pays the full setup once and
-  /// completes as one: all `done` are called, in order, when its last copy is complete.
-  void submit(LaneId lane, std::span<const Copy> batch);
+  /// completes as one: all `done` are called, in order, when its last copy is complete and told.
+  void submit(LaneId lane, std::span<const Copy> batch,
+              engine::CopySignal signal = engine::CopySignal::kEvent);
 
   void set_observer(CopyObserver* observer) { observer_ = observer; }
   /// Time with at least one server in setup or transfer; what is in progress does not count yet.
@@ -81,6 +85,7 @@ class CopyEngine {
     std::uint64_t sequence = 0;  ///< order of submission over all lanes
     bool first_of_batch = false;
     bool last_of_batch = false;
+    engine::CopySignal signal = engine::CopySignal::kEvent;
   };
   struct Lane {
     std::deque<Item> queue;          ///< not begun
@@ -105,7 +110,8 @@ class CopyEngine {
   void serve(std::size_t server_index, LaneId lane_id);
   void begin_transfer(std::uint64_t server_index);
   void transfer_ended(std::uint64_t server_index);
-  void finish_batch(Lane& lane);
+  void server_freed(std::uint64_t server_index);
+  void finish_batch(Lane& lane, engine::CopySignal signal);
   void batch_complete(std::uint64_t batch);
 
   Clock& clock_;

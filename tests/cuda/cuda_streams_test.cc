@@ -2,13 +2,19 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
+#include <functional>
+#include <future>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 #include "engine/base/config_error.h"
+#include "hw/cuda/cuda_raii.h"
 #include "tests/cuda/gpu.h"
+#include "tests/cuda/gpu_copies.h"
 
 namespace hoccl::hw {
 namespace {
@@ -89,6 +95,57 @@ TEST_P(CudaGates, OfOneStreamDoNotHoldAnother) {
   streams_->enqueue_ready(kOther, 1);
   EXPECT_EQ(reached(1), 1U);
   streams_->open_gate(kGate, 1);
+}
+
+/// What an application may do while an operation is pending: a call that waited for the stream
+/// would hold the driver's lock, which the proxy needs before it can open the gate.
+TEST_P(CudaGates, HoldUpNoOtherCalls) {
+  std::atomic<bool> stop{false};
+  std::atomic<int> rounds{0};
+  std::thread proxy([&] {
+    const DeviceMemory here(1 << 20);
+    const PinnedMemory there(1 << 20);
+    const CudaStream stream(CudaStream::Priority::kHighest);
+    while (!stop) {
+      enqueue_copy(there.data(), here.data(), here.size(), stream);
+      enqueue_copy(here.data() + 4096, here.data(), 4096, stream);
+      synchronize(stream);
+      ++rounds;
+    }
+  });
+  Sequence sequence = 0;
+  const auto expect_not_held = [&](const char* what, const std::function<void()>& call) {
+    streams_->enqueue_ready(kGate, ++sequence);
+    streams_->enqueue_wait(kGate, sequence);
+    EXPECT_EQ(reached(sequence), sequence);
+    std::future<void> done = std::async(std::launch::async, call);
+    EXPECT_EQ(done.wait_for(milliseconds(1500)), std::future_status::ready) << what;
+    const int before = rounds;
+    std::this_thread::sleep_for(milliseconds(20));
+    EXPECT_GT(rounds, before) << "copies stand still: " << what;
+    streams_->open_gate(kGate, sequence);
+    done.get();
+  };
+  std::vector<std::unique_ptr<DeviceMemory>> memory;
+  std::vector<std::unique_ptr<PinnedMemory>> pinned;
+  std::vector<CudaStream> more;
+  for (int i = 0; i < 3; ++i) {
+    expect_not_held("memory of the GPU",
+                    [&] { memory.push_back(std::make_unique<DeviceMemory>(20 << 10)); });
+    expect_not_held("much memory of the GPU",
+                    [&] { memory.push_back(std::make_unique<DeviceMemory>(64 << 20)); });
+    expect_not_held("a stream", [&] { more.emplace_back(); });
+    expect_not_held("an event", [] { const CudaEvent event; });
+    expect_not_held("the first mark of another stream", [&] {
+      streams_->enqueue_ready({2, StreamId(10 + i)}, 1);
+    });
+    expect_not_held("page-locked memory",
+                    [&] { pinned.push_back(std::make_unique<PinnedMemory>(1 << 20)); });
+    expect_not_held("freed page-locked memory", [&] { pinned.clear(); });
+    expect_not_held("freed memory of the GPU", [&] { memory.clear(); });
+  }
+  stop = true;
+  proxy.join();
 }
 
 TEST_P(CudaGates, LetGoWhatWaitsWhenTheyEnd) {
