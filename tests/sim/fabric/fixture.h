@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <string>
@@ -108,7 +109,11 @@ class HandDriven : public testing::Test {
   engine::BytesPerSecond nvlink_rate() { return constants_.rates(*topology_).nvlink; }
   engine::BytesPerSecond nic_rate() { return constants_.rates(*topology_).nic; }
   engine::Seconds single_copy_cost(engine::CopyClass copy_class = engine::CopyClass::kPeer) {
-    return constants_.copy_post_of(copy_class).alone + constants_.cpu.post_event;
+    return constants_.copy_post_of(copy_class).alone + constants_.cpu.post_word;
+  }
+  /// From the last byte of a copy with nothing ahead of it until nothing moves any more.
+  static engine::Seconds word_end(const CopyEngineConstants& engine) {
+    return std::max(engine.word_latency, engine.word_time);
   }
 
   engine::TraceRecorder trace_;

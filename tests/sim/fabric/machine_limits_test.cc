@@ -18,11 +18,11 @@ constexpr Lane kFromHost{CopyClass::kHostToDevice, 0};
 
 class MachineLimits : public HandDriven {
  protected:
-  /// Of a copy that is alone in its batch, until the CPU can see it.
+  /// Of a copy that is alone in its batch, until nothing moves any more.
   Seconds copy_time(CopyClass copy_class, Seconds transfer) {
     const CopyEngineConstants& engine = constants_.copy_engine_of(copy_class);
     return single_copy_cost(copy_class) + engine.launch_latency + engine.setup + transfer +
-           engine.completion_latency;
+           word_end(engine);
   }
   engine::Region buffer(int rank, Bytes size) {
     return {fabric_->allocate(engine::Rank(rank), size), 0_B, size};
@@ -42,11 +42,11 @@ TEST_F(MachineLimits, OneDirectionOfPcieHasItsOneWayRate) {
 
 TEST_F(MachineLimits, EachDirectionHasTheConstantsOfItsOwnEngine) {
   start("h200-1x1", {"copy_engine_h2d.setup=7us", "copy_engine_h2d.launch_latency=3us",
-                     "copy_engine_h2d.completion_latency=2us", "cpu.post_copy_h2d=5us",
+                     "copy_engine_h2d.word_time=2us", "cpu.post_copy_h2d=5us",
                      "copy_engine_d2h.setup=11us", "copy_engine.setup=13us"});
   post(0, kFromHost, receive_slot(0, 0, 64_MiB), buffer(0, 64_MiB));
   const Seconds end =
-      5_us + constants_.cpu.post_event + 3_us + 7_us + 64_MiB / topology_->pcie().one_way + 2_us;
+      5_us + constants_.cpu.post_word + 3_us + 7_us + 64_MiB / topology_->pcie().one_way + 2_us;
   EXPECT_NEAR(fabric_->run() / end, 1.0, kRounding);
 }
 
@@ -59,9 +59,9 @@ TEST_F(MachineLimits, BatchesOfEachDirectionCostTheCpuWhatTheirClassSays) {
                                       {target.buffer, 1_MiB * std::int64_t{half}, 1_MiB}));
   }
   port(0).flush();
-  EXPECT_NEAR(port(0).cpu_account().of(CpuPart::kPostCopy) /
-                  (5_us + 2.0 * 2_us + constants_.cpu.post_event),
-              1.0, kRounding);
+  EXPECT_NEAR(
+      port(0).cpu_account().of(CpuPart::kPostCopy) / (5_us + 2.0 * 2_us + constants_.cpu.post_word),
+      1.0, kRounding);
 }
 
 TEST_F(MachineLimits, BothDirectionsOfPcieShareTheDuplexCapacity) {
@@ -81,8 +81,9 @@ TEST_F(MachineLimits, RanksOfOneDeviceShareItsCopyEngine) {
   post(0, kToHost, buffer(0, 16_MiB), send_slot(0, 0, 16_MiB));
   post(1, kToHost, buffer(1, 16_MiB), send_slot(1, 0, 16_MiB));
   const Seconds transfer = 16_MiB / topology_->pcie().one_way;
-  const Seconds end =
-      copy_time(CopyClass::kDeviceToHost, transfer) + constants_.copy_engine_d2h.setup + transfer;
+  const Seconds end = copy_time(CopyClass::kDeviceToHost, transfer) +
+                      constants_.copy_engine_d2h.setup + transfer +
+                      constants_.copy_engine_d2h.word_time;
   EXPECT_NEAR(fabric_->run() / end, 1.0, kRounding);
 }
 
