@@ -28,7 +28,8 @@ class RecordRing {
   /// False when full; then the popping side is asked to say when there is room again.
   bool push(const Record& record) {
     const std::uint64_t pushed = pushed_.load(std::memory_order_relaxed);
-    if (is_full(pushed)) {
+    // The popping side's index lies in its core's cache: it is fetched only when it is needed.
+    if (pushed - known_popped_ >= kCapacity && is_full(pushed)) {
       room_wanted_.store(1, std::memory_order_seq_cst);
       if (is_full(pushed)) return false;
     }
@@ -58,11 +59,13 @@ class RecordRing {
   }
 
  private:
-  [[nodiscard]] bool is_full(std::uint64_t pushed) const {
-    return pushed - popped_.load(std::memory_order_seq_cst) >= kCapacity;
+  [[nodiscard]] bool is_full(std::uint64_t pushed) {
+    known_popped_ = popped_.load(std::memory_order_seq_cst);
+    return pushed - known_popped_ >= kCapacity;
   }
 
   alignas(64) std::atomic<std::uint64_t> pushed_;
+  std::uint64_t known_popped_;  ///< of the pushing side
   alignas(64) std::atomic<std::uint64_t> popped_;
   alignas(64) std::atomic<std::uint32_t> room_wanted_;
   alignas(64) std::array<Record, kCapacity> records_;
