@@ -244,9 +244,11 @@ ZeroSmVerdict Measurement::prove() {
 }
 
 engine::LegTimes Measurement::trace_legs(std::vector<engine::TraceEvent>* trace) {
+  // What is needed to time copies is made when the first ones are recorded, and would be seen.
+  engine::TraceRecorder first;
   engine::TraceRecorder recorder;
-  {
-    const Recording recording(fabric_, recorder);
+  for (engine::TraceRecorder* each : {&first, &recorder}) {
+    const Recording recording(fabric_, *each);
     meet();
     run(1);
     // Legs of others that this rank relays end before its own or theirs: nobody passes before all.

@@ -97,8 +97,9 @@ TEST_P(CudaGates, OfOneStreamDoNotHoldAnother) {
   streams_->open_gate(kGate, 1);
 }
 
-/// What an application may do while an operation is pending: a call that waited for the stream
-/// would hold the driver's lock, which the proxy needs before it can open the gate.
+/// What an application may do while an operation is pending: a call that waits for the stream holds
+/// the driver's lock, which the proxy needs before it can open the gate. Giving memory back is such
+/// a call (hw/GOTCHAS.md).
 TEST_P(CudaGates, HoldUpNoOtherCalls) {
   std::atomic<bool> stop{false};
   std::atomic<int> rounds{0};
@@ -141,8 +142,6 @@ TEST_P(CudaGates, HoldUpNoOtherCalls) {
     });
     expect_not_held("page-locked memory",
                     [&] { pinned.push_back(std::make_unique<PinnedMemory>(1 << 20)); });
-    expect_not_held("freed page-locked memory", [&] { pinned.clear(); });
-    expect_not_held("freed memory of the GPU", [&] { memory.clear(); });
   }
   stop = true;
   proxy.join();
