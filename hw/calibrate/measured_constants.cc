@@ -93,6 +93,23 @@ class Deriver {
     return value;
   }
 
+  /// What a call of the driver takes proxies at work, where that was measured, else in a loop.
+  /// Returns the latter, for the sums of what was timed there.
+  std::optional<Seconds> put_call(const std::string& name, const SeriesKey& loop,
+                                  std::string_view how) {
+    Evidence loop_evidence;
+    const std::optional<Seconds> in_loop = median(loop, loop_evidence);
+    Evidence evidence;
+    if (const auto in_use = median({kCallInUse, name}, evidence)) {
+      put("cpu." + name, in_us(*in_use), evidence,
+          fmt::format("{}, by proxies at work{}", how,
+                      in_loop ? fmt::format("; {} in a loop", in_us(*in_loop)) : ""));
+    } else if (in_loop) {
+      put("cpu." + name, in_us(*in_loop), loop_evidence, how);
+    }
+    return in_loop;
+  }
+
   void derive_calls();
   void derive_class(CopyClass copy_class);
   void derive_engine(const std::string& group, const std::string& name);
@@ -128,20 +145,16 @@ class Deriver {
   std::optional<Seconds> post_copy_;
 };
 
-std::string suffix_of(CopyClass copy_class) {
-  return copy_class == CopyClass::kPeer ? "" : fmt::format("_{}", to_string(copy_class));
-}
-
 void Deriver::derive_calls() {
   const std::string first(to_string(CopyClass::kDeviceToHost));
-  post_event_ = put_median("cpu.post_event", {kEventCall, first, kCallSize},
-                           "cudaEventRecord behind a copy in a busy stream");
-  post_word_ = put_median("cpu.post_word", {kWriteCall, first, kSignalSize, 1},
-                          "cuStreamWriteValue64 behind a copy");
-  query_copies_ = put_median("cpu.query_copies", {kQueryPending, first, kSignalSize, 1},
-                             "cudaEventQuery of a pending event");
-  poll_copies_ = put_median("cpu.poll_copies", {kQueryDone, first, kSignalSize, 1},
-                            "the first cudaEventQuery that finds the event done");
+  post_event_ = put_call("post_event", {kEventCall, first, kCallSize},
+                         "cudaEventRecord behind a copy in a busy stream");
+  post_word_ = put_call("post_word", {kWriteCall, first, kSignalSize, 1},
+                        "cuStreamWriteValue64 behind a copy");
+  query_copies_ = put_call("query_copies", {kQueryPending, first, kSignalSize, 1},
+                           "cudaEventQuery of a pending event");
+  poll_copies_ = put_call("poll_copies", {kQueryDone, first, kSignalSize, 1},
+                          "the first cudaEventQuery that finds the event done");
 }
 
 std::optional<Deriver::EngineFit> Deriver::fit_engine(const std::string& name) const {
@@ -160,10 +173,10 @@ std::optional<Deriver::EngineFit> Deriver::fit_engine(const std::string& name) c
 
 void Deriver::derive_class(CopyClass copy_class) {
   const std::string name(to_string(copy_class));
-  const std::string group = "copy_engine" + suffix_of(copy_class);
+  const std::string group = "copy_engine" + constant_suffix(copy_class);
   setup_.reset();
   post_copy_.reset();
-  derive_posts(suffix_of(copy_class), name);
+  derive_posts(constant_suffix(copy_class), name);
   derive_engine(group, name);
   derive_concurrency(group, name);
   derive_latencies(group, name);
@@ -229,8 +242,8 @@ void Deriver::derive_concurrency(const std::string& group, const std::string& na
 }
 
 void Deriver::derive_posts(const std::string& suffix, const std::string& name) {
-  post_copy_ = put_median("cpu.post_copy" + suffix, {kCopyCall, name, kCallSize},
-                          "cudaMemcpyAsync of 256 KiB into a busy stream");
+  post_copy_ = put_call("post_copy" + suffix, {kCopyCall, name, kCallSize},
+                        "cudaMemcpyAsync of 256 KiB into a busy stream");
   Evidence evidence;
   std::vector<CallTime> calls;
   for (const int count : kBatchCounts) {
@@ -240,6 +253,18 @@ void Deriver::derive_posts(const std::string& suffix, const std::string& name) {
   }
   if (calls.size() < 2) return;
   const CallFit fit = fit_calls(calls);
+  Evidence in_use;
+  const auto batch = median({kCallInUse, "post_batch" + suffix}, in_use);
+  const auto copy = median({kCallInUse, "post_copy_in_batch" + suffix}, in_use);
+  if (batch && copy) {
+    const std::string by_proxies = fmt::format(
+        "cudaMemcpyBatchAsync, by proxies at work, takes {} + count x {}; in a loop {} + count x "
+        "{}",
+        in_us(*batch), in_us(*copy), in_us(fit.start), in_us(fit.each));
+    put("cpu.post_batch" + suffix, in_us(*batch), in_use, by_proxies);
+    put("cpu.post_copy_in_batch" + suffix, in_us(*copy), in_use, by_proxies);
+    return;
+  }
   const std::string how =
       fmt::format("cudaMemcpyBatchAsync of 2 to 64 copies takes {} + count x {}, within {}%",
                   in_us(fit.start), in_us(fit.each), digits(fit.worst_error * 100.0, 1));

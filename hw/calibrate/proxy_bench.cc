@@ -5,6 +5,7 @@
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/topology/topology.h"
@@ -27,7 +28,7 @@ using Sums = Eigen::Matrix<double, ProxyWork::kKinds, 1>;
 using Squares = Eigen::Matrix<double, ProxyWork::kKinds, ProxyWork::kKinds>;
 
 constexpr int kRuns = 7;
-constexpr int kIterations = 50;
+constexpr int kIterations = 20;
 
 /// What is run: few ranks and many chunks, more ranks and more messages; one chunk per operation
 /// and several.
@@ -63,6 +64,8 @@ struct Steps {
   Sums work = Sums::Zero();
   std::int64_t idle_count = 0;
   Seconds idle{0.0};
+  /// Of the job with the fewest ranks, whose threads hold each other up least.
+  DriverCalls driver;
 
   void add(const StepRecord& record) {
     for (Eigen::Index i = 0; i < time.size(); ++i) {
@@ -102,7 +105,37 @@ void run_job(const Job& job, CopyKind copy, int device, Steps& steps, Samples& s
     return 0;
   });
   if (!failure.empty()) throw CalibrationFailed(failure);
-  for (const StepRecord& record : records) steps.add(record);
+  for (const StepRecord& record : records) {
+    steps.add(record);
+    if (job.ranks == kJobs.front().ranks) steps.driver.merge(record.driver);
+  }
+}
+
+void add_calls(const DriverCalls& driver, Samples& samples) {
+  const auto add = [&](std::string subject, Seconds mean) {
+    samples.add({kCallInUse, std::move(subject)}, mean);
+  };
+  const auto add_mean = [&](std::string subject, const DriverCalls::Calls& calls) {
+    if (calls.count > 0) add(std::move(subject), calls.time / static_cast<double>(calls.count));
+  };
+  for (const engine::CopyClass copy_class : engine::kCopyClasses) {
+    const auto index = static_cast<std::size_t>(copy_class);
+    const std::string suffix = constant_suffix(copy_class);
+    add_mean("post_copy" + suffix, driver.alone.at(index));
+    const DriverCalls::Batches& batches = driver.batches.at(index);
+    // Of batches of one size nothing tells the batch from its copies.
+    if (batches.count * batches.squares - batches.copies * batches.copies < batches.count) continue;
+    Eigen::Matrix2d square;
+    square << batches.count, batches.copies, batches.copies, batches.squares;
+    const std::vector<Seconds> costs =
+        fit_work(square, Eigen::Vector2d(batches.time, batches.copies_time));
+    add("post_batch" + suffix, costs.front());
+    add("post_copy_in_batch" + suffix, costs.back());
+  }
+  add_mean("post_word", driver.word);
+  add_mean("post_event", driver.event);
+  add_mean("query_copies", driver.pending);
+  add_mean("poll_copies", driver.done);
 }
 
 }  // namespace
@@ -111,6 +144,7 @@ void measure_proxies(CopyKind copy, int device, Samples& samples) {
   for (int run = 0; run < kRuns; ++run) {
     Steps steps;
     for (const Job& job : kJobs) run_job(job, copy, device, steps, samples);
+    add_calls(steps.driver, samples);
     Seconds idle{0.0};
     if (steps.idle_count > 0) {
       idle = steps.idle / static_cast<double>(steps.idle_count);

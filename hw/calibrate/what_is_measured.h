@@ -1,8 +1,12 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <array>
+#include <string>
 
 #include "engine/base/units.h"
+#include "engine/fabric.h"
 
 namespace hoccl::hw {
 
@@ -53,6 +57,13 @@ inline constexpr const char* kIdleStep = "poll_empty";  ///< a step that finds n
 /// In the order of ProxyWork.
 inline constexpr std::array kWorkNames = {"post_local_message", "poll_message", "bookkeeping",
                                           "plan_flow", "notice"};
+/// Behind the names of constants that each copy class has of its own.
+inline std::string constant_suffix(engine::CopyClass copy_class) {
+  if (copy_class == engine::CopyClass::kPeer) return "";
+  return fmt::format("_{}", to_string(copy_class));
+}
+/// A call of the driver by such a proxy, mean of a run. Subject: the constant's name.
+inline constexpr const char* kCallInUse = "call_in_use";
 /// The caller's CPU time to enqueue one operation, its marks on the stream included.
 inline constexpr const char* kLaunchCall = "call_launch";
 

@@ -6,6 +6,7 @@
 
 #include "engine/fabric.h"
 #include "engine/run_result.h"
+#include "hw/copy/driver_calls.h"
 
 namespace hoccl::hw {
 
@@ -42,6 +43,8 @@ class CopyEngine {
   /// What a GPU's driver was asked for so far, by the thread that posts and polls; nothing where
   /// there is no driver.
   [[nodiscard]] virtual std::optional<engine::DriverUse> driver_use() const { return std::nullopt; }
+  /// The single calls, by the same thread; null where there is no driver.
+  [[nodiscard]] virtual const DriverCalls* driver_calls() const { return nullptr; }
   /// Everything that was flushed has completed.
   [[nodiscard]] virtual bool idle() const = 0;
 };

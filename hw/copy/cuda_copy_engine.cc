@@ -20,19 +20,6 @@ using engine::Ticket;
 
 namespace {
 
-/// Adds what its scope takes.
-class DriverCall {
- public:
-  explicit DriverCall(Seconds& sum) : sum_(sum), begin_(monotonic_now()) {}
-  ~DriverCall() { sum_ += monotonic_now() - begin_; }
-  DriverCall(const DriverCall&) = delete;
-  DriverCall& operator=(const DriverCall&) = delete;
-
- private:
-  Seconds& sum_;
-  const Seconds begin_;
-};
-
 /// A page: lanes of all classes.
 PinnedMemory allocate_words(int device) {
   use_cuda_device(device);
@@ -60,13 +47,13 @@ Ticket CudaCopyEngine::post(Lane id, Copy copy) {
   LaneState& lane = lane_of(id);
   lane.open.push_back(std::move(copy));
   lane.posted += 1;
-  if (singly_.load(std::memory_order_relaxed)) hand_over(lane);
+  if (singly_.load(std::memory_order_relaxed)) hand_over(id, lane);
   return Ticket(lane.posted);
 }
 
 void CudaCopyEngine::flush() {
   for (auto& [id, lane] : lanes_) {
-    if (!lane.open.empty()) hand_over(lane);
+    if (!lane.open.empty()) hand_over(id, lane);
   }
 }
 
@@ -110,7 +97,7 @@ std::vector<Copy> CudaCopyEngine::take_list() {
   return list;
 }
 
-void CudaCopyEngine::hand_over(LaneState& lane) {
+void CudaCopyEngine::hand_over(Lane id, LaneState& lane) {
   use_cuda_device(device_);
   const bool traced = trace_.is_on();
   const bool by_word = tells_by_word(lane);
@@ -119,9 +106,10 @@ void CudaCopyEngine::hand_over(LaneState& lane) {
               .end = std::nullopt,
               .begin = std::nullopt};
   if (!by_word) batch.end = traced ? CudaEvent(CudaEvent::Timing::kOn) : take_event();
-  const DriverCall clock(use_.time);
+  const Seconds begin = monotonic_now();
   if (traced) batch.begin = clock_.begin(lane.stream.get());
   call(batch.copies, lane.stream.get());
+  const Seconds posted = monotonic_now();
   if (by_word) {
     require_driver(CudaDriver::get().stream_write_value_64(
                        lane.stream.get(), reinterpret_cast<CUdeviceptr>(lane.word),
@@ -129,6 +117,17 @@ void CudaCopyEngine::hand_over(LaneState& lane) {
                    "write a word behind copies");
   } else {
     require_cuda(cudaEventRecord(batch.end->get(), lane.stream.get()), "record an event");
+  }
+  const Seconds end = monotonic_now();
+  use_.time += end - begin;
+  if (!traced) {
+    const auto copy_class = static_cast<std::size_t>(id.copy_class);
+    if (batch.copies.size() == 1) {
+      calls_.alone.at(copy_class).add(posted - begin);
+    } else {
+      calls_.batches.at(copy_class).add(static_cast<double>(batch.copies.size()), posted - begin);
+    }
+    (by_word ? calls_.word : calls_.event).add(end - posted);
   }
   lane.in_flight.push_back(std::move(batch));
   in_flight_.fetch_add(1);
@@ -166,13 +165,15 @@ bool CudaCopyEngine::has_ended(LaneState& lane) {
   const Batch& batch = lane.in_flight.front();
   cudaError_t state = cudaErrorNotReady;
   if (batch.end) {
-    const DriverCall clock(use_.time);
+    const Seconds begin = monotonic_now();
     state = cudaEventQuery(batch.end->get());
+    const Seconds took = monotonic_now() - begin;
+    use_.time += took;
+    (state == cudaErrorNotReady ? calls_.pending : calls_.done).add(took);
   } else if (lane.word->load(std::memory_order_acquire) >= static_cast<std::uint64_t>(batch.last)) {
     state = cudaSuccess;
   } else if (++lane.looks >= kLooksUntilAsked) {
     lane.looks = 0;
-    const DriverCall clock(use_.time);
     // The word comes before the stream is done, so only a failure is news.
     state = cudaStreamQuery(lane.stream.get());
     if (state == cudaSuccess) state = cudaErrorNotReady;

@@ -34,6 +34,7 @@ class CudaCopyEngine final : public CopyEngine {
   [[nodiscard]] bool idle() const override;
   void hand_over_singly(bool singly) override { singly_.store(singly); }
   [[nodiscard]] std::optional<engine::DriverUse> driver_use() const override { return use_; }
+  [[nodiscard]] const DriverCalls* driver_calls() const override { return &calls_; }
 
  private:
   /// One call.
@@ -63,7 +64,7 @@ class CudaCopyEngine final : public CopyEngine {
 
   LaneState& lane_of(engine::Lane id);
   [[nodiscard]] bool tells_by_word(const LaneState& lane) const;
-  void hand_over(LaneState& lane);
+  void hand_over(engine::Lane id, LaneState& lane);
   std::vector<Copy> take_list();
   void call(const std::vector<Copy>& copies, cudaStream_t stream);
   CudaEvent take_event();
@@ -84,6 +85,7 @@ class CudaCopyEngine final : public CopyEngine {
   std::vector<CudaEvent> free_events_;
   std::atomic<std::size_t> in_flight_{0};  ///< batches; written by the posting thread
   engine::DriverUse use_;
+  DriverCalls calls_;
   std::atomic<bool> singly_{false};
   std::array<engine::Seconds, engine::kCopyClassCount> engine_free_{};  ///< of traced copies
   // Emptied, and kept for their memory.

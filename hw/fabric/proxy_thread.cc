@@ -49,7 +49,7 @@ struct ProxyThread::Impl {
     while (true) {
       // First, so that the ring that comes with `stopping` cannot be slept through.
       const std::uint32_t seen = port.doorbell().rings();
-      if (stopping.load(std::memory_order_acquire)) return;
+      if (stopping.load(std::memory_order_acquire)) break;
       const bool active = step();
       const bool polls = port.must_be_polled();
       // While a GPU is at work and nothing happens, nothing has changed.
@@ -60,6 +60,8 @@ struct ProxyThread::Impl {
         port.doorbell().wait(seen, kNap);
       }
     }
+    const DriverCalls* calls = port.copies().driver_calls();
+    if (steps != nullptr && calls != nullptr) steps->driver = *calls;
   }
 
   /// Whether anything was heard or done.

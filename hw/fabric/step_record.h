@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "engine/base/units.h"
+#include "hw/copy/driver_calls.h"
 #include "hw/fabric/proxy_work.h"
 
 namespace hoccl::hw {
@@ -37,6 +38,7 @@ class StepRecord {
   Work work_sum{};
   Work time_sum{};                               ///< work times seconds
   std::array<Work, ProxyWork::kKinds> square{};  ///< work times work
+  DriverCalls driver;                            ///< of all steps
 
  private:
   /// No step takes so long unless its thread is stopped meanwhile.

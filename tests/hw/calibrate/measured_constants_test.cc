@@ -136,6 +136,23 @@ TEST(MeasuredConstants, AreThoseOfTheMachineThatWasMeasured) {
   expect("pcie.efficiency", "0.9855");  // 54.5 of 55.3
 }
 
+TEST(MeasuredConstants, OfTheDriversCallsAreWhatTheyTakeInUse) {
+  Samples samples = fake_samples();
+  samples.add({kCallInUse, "post_copy_d2h"}, 2.5_us);
+  samples.add({kCallInUse, "post_batch_h2d"}, 3_us);
+  samples.add({kCallInUse, "post_copy_in_batch_h2d"}, 0.5_us);
+  samples.add({kCallInUse, "poll_copies"}, 2_us);
+  const auto constants = constants_of(samples);
+  EXPECT_EQ(value_of(constants, "cpu.post_copy_d2h"), "2.5us");
+  EXPECT_EQ(value_of(constants, "cpu.post_copy_h2d"), "1.25us") << "there is no other";
+  EXPECT_EQ(value_of(constants, "cpu.post_batch_h2d"), "3us");
+  EXPECT_EQ(value_of(constants, "cpu.post_copy_in_batch_h2d"), "0.5us");
+  EXPECT_EQ(value_of(constants, "cpu.poll_copies"), "2us");
+  // What was timed in a loop is taken apart with what calls take there.
+  EXPECT_EQ(value_of(constants, "copy_engine_d2h.launch_latency"), "1.2us");
+  EXPECT_EQ(value_of(constants, "copy_engine_d2h.completion_latency"), "0.7us");
+}
+
 TEST(MeasuredConstants, SayWhereTheyComeFrom) {
   const auto constants = constants_of(fake_samples());
   for (const MeasuredConstant& each : constants) {
