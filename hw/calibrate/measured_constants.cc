@@ -93,19 +93,19 @@ class Deriver {
     return value;
   }
 
-  /// What a call of the driver takes proxies at work, where that was measured, else in a loop.
+  /// What `call` of the driver takes proxies at work, where that was measured, else in a loop.
   /// Returns the latter, for the sums of what was timed there.
   std::optional<Seconds> put_call(const std::string& name, const SeriesKey& loop,
-                                  std::string_view how) {
+                                  std::string_view call, std::string_view where) {
     Evidence loop_evidence;
     const std::optional<Seconds> in_loop = median(loop, loop_evidence);
     Evidence evidence;
     if (const auto in_use = median({kCallInUse, name}, evidence)) {
       put("cpu." + name, in_us(*in_use), evidence,
-          fmt::format("{}, by proxies at work{}", how,
+          fmt::format("{} by proxies at work with chunks of 64KiB, means of runs{}", call,
                       in_loop ? fmt::format("; {} in a loop", in_us(*in_loop)) : ""));
     } else if (in_loop) {
-      put("cpu." + name, in_us(*in_loop), loop_evidence, how);
+      put("cpu." + name, in_us(*in_loop), loop_evidence, fmt::format("{} {}", call, where));
     }
     return in_loop;
   }
@@ -147,14 +147,14 @@ class Deriver {
 
 void Deriver::derive_calls() {
   const std::string first(to_string(CopyClass::kDeviceToHost));
-  post_event_ = put_call("post_event", {kEventCall, first, kCallSize},
-                         "cudaEventRecord behind a copy in a busy stream");
-  post_word_ = put_call("post_word", {kWriteCall, first, kSignalSize, 1},
-                        "cuStreamWriteValue64 behind a copy");
-  query_copies_ = put_call("query_copies", {kQueryPending, first, kSignalSize, 1},
-                           "cudaEventQuery of a pending event");
-  poll_copies_ = put_call("poll_copies", {kQueryDone, first, kSignalSize, 1},
-                          "the first cudaEventQuery that finds the event done");
+  post_event_ = put_call("post_event", {kEventCall, first, kCallSize}, "cudaEventRecord",
+                         "behind a copy in a busy stream");
+  post_word_ = put_call("post_word", {kWriteCall, first, kSignalSize, 1}, "cuStreamWriteValue64",
+                        "behind a copy");
+  query_copies_ = put_call("query_copies", {kQueryPending, first, kSignalSize, 1}, "cudaEventQuery",
+                           "of a pending event");
+  poll_copies_ = put_call("poll_copies", {kQueryDone, first, kSignalSize, 1}, "cudaEventQuery",
+                          "that is the first to find the event done");
 }
 
 std::optional<Deriver::EngineFit> Deriver::fit_engine(const std::string& name) const {
@@ -242,8 +242,8 @@ void Deriver::derive_concurrency(const std::string& group, const std::string& na
 }
 
 void Deriver::derive_posts(const std::string& suffix, const std::string& name) {
-  post_copy_ = put_call("post_copy" + suffix, {kCopyCall, name, kCallSize},
-                        "cudaMemcpyAsync of 256 KiB into a busy stream");
+  post_copy_ = put_call("post_copy" + suffix, {kCopyCall, name, kCallSize}, "cudaMemcpyAsync",
+                        "of 256 KiB into a busy stream");
   Evidence evidence;
   std::vector<CallTime> calls;
   for (const int count : kBatchCounts) {
@@ -403,8 +403,8 @@ void Deriver::derive_gates() {
   const auto launch = median({kLaunchCall, "sendrecv", 64_KiB, 2}, evidence);
   if (!ready || !wait || !launch) return;
   put("cpu.submit", in_us(*launch - *ready - *wait), evidence,
-      fmt::format("a message of 64KiB is enqueued in {}, less cpu.enqueue_ready and "
-                  "cpu.enqueue_wait",
+      fmt::format("a message of 64KiB is enqueued in {}, beside proxies of the same process that "
+                  "use the driver, too, less cpu.enqueue_ready and cpu.enqueue_wait",
                   in_us(*launch)));
 }
 

@@ -124,7 +124,8 @@ void add_calls(const DriverCalls& driver, Samples& samples) {
     add_mean("post_copy" + suffix, driver.alone.at(index));
     const DriverCalls::Batches& batches = driver.batches.at(index);
     // Of batches of one size nothing tells the batch from its copies.
-    if (batches.count * batches.squares - batches.copies * batches.copies < batches.count) continue;
+    if (batches.count * batches.squares - batches.copies * batches.copies <= batches.count)
+      continue;
     Eigen::Matrix2d square;
     square << batches.count, batches.copies, batches.copies, batches.squares;
     const std::vector<Seconds> costs =

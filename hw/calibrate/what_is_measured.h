@@ -51,7 +51,8 @@ inline constexpr const char* kWaitEventCall = "call_wait_event";
 inline constexpr const char* kClockCall = "call_clock";  ///< already taken off all others
 
 // --- a proxy's own work, without the GPU's driver: cost of one piece of it, fitted to the steps of
-// proxies that run patterns with GPU copies. Subject: the constant's name ---
+// proxies that run patterns with GPU copies. Subject: the constant's name; "notice" is open_gate
+// and finish ---
 inline constexpr const char* kProxyWork = "proxy_work";
 inline constexpr const char* kIdleStep = "poll_empty";  ///< a step that finds nothing
 /// In the order of ProxyWork.

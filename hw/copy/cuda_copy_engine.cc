@@ -26,7 +26,8 @@ PinnedMemory allocate_words(int device) {
   return PinnedMemory(4096);
 }
 
-/// About a millisecond of looks: a GPU that has failed writes no words, so the driver is asked.
+/// From a millisecond of looks on, more where ranks share cores: a GPU that has failed writes no
+/// words, so the driver is asked.
 constexpr std::int64_t kLooksUntilAsked = 4096;
 
 }  // namespace

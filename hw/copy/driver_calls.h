@@ -11,11 +11,15 @@ namespace hoccl::hw {
 /// What calls of a GPU's driver took a proxy: in use, which is more than in a loop that does
 /// nothing else.
 struct DriverCalls {
+  /// No call takes so long but the first of a stream and one whose thread is stopped meanwhile.
+  static constexpr engine::Seconds kInterrupted{50e-6};
+
   struct Calls {
     std::int64_t count = 0;
     engine::Seconds time{0.0};
 
     void add(engine::Seconds took) {
+      if (took > kInterrupted) return;
       count += 1;
       time += took;
     }
@@ -33,6 +37,7 @@ struct DriverCalls {
     double copies_time = 0;  ///< copies of a batch times its seconds
 
     void add(double size, engine::Seconds took) {
+      if (took > kInterrupted) return;
       count += 1;
       copies += size;
       squares += size * size;

@@ -14,7 +14,8 @@ void require_cuda(cudaError_t result, const char* what);
 /// A stream that does not synchronise with the legacy default stream.
 class CudaStream {
  public:
-  /// Streams of different priority never share a queue of the hardware.
+  /// kHighest is meant to keep a stream out of the queues of the application's streams; whether the
+  /// driver does so was not measured.
   enum class Priority : bool { kNormal, kHighest };
   explicit CudaStream(Priority priority = Priority::kNormal);
   ~CudaStream();

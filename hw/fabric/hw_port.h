@@ -129,9 +129,10 @@ class HwPort final : public engine::Port {
   std::unique_ptr<Node> node_;
   std::unique_ptr<ForegroundBoard> foreground_;
   std::unique_ptr<CopyBoard> copy_board_;
-  // These call back into what is above from threads of their own, so they end first.
-  std::unique_ptr<Streams> streams_;
+  // These call back into what is above from threads of their own, so they end first. Streams before
+  // copies: a GPU's copy engine gives memory back, which waits for streams that stand at gates.
   std::unique_ptr<CopyEngine> copies_;
+  std::unique_ptr<Streams> streams_;
   std::unique_ptr<Link> link_;
 };
 

@@ -24,7 +24,6 @@ class StepRecord {
   /// Another one.
   void add(const Work& work, engine::Seconds own) {
     if (own > kInterrupted) return;
-    steps += 1;
     for (std::size_t i = 0; i < work.size(); ++i) {
       work_sum.at(i) += work.at(i);
       time_sum.at(i) += work.at(i) * own.count();
@@ -34,7 +33,6 @@ class StepRecord {
 
   std::int64_t idle_steps = 0;
   engine::Seconds idle{0.0};
-  std::int64_t steps = 0;
   Work work_sum{};
   Work time_sum{};                               ///< work times seconds
   std::array<Work, ProxyWork::kKinds> square{};  ///< work times work

@@ -27,7 +27,7 @@ struct CopyEngineParameters {
   int concurrency = 1;
   engine::Seconds completion_latency{0.0};  ///< end of the transfer to the callback; pipelined
   engine::Seconds word_latency{0.0};        ///< instead, of a batch with a word behind it
-  engine::Seconds word_time{0.0};           ///< occupies the engine after such a batch
+  engine::Seconds word_time{0.0};           ///< taken to occupy the engine after such a batch
 };
 
 struct Copy {
@@ -59,7 +59,8 @@ class CopyObserver {
 /// order; waiting lanes are served in order of the arrival of their first copy. On a server whose
 /// previous transfer started at P and ended at E, the bytes of a copy that is ready (post + launch
 /// latency) at R move from
-///   max(max(R, P) + setup, E + (1 - overlap) * setup).
+///   max(max(R, P) + setup, E + (1 - overlap) * setup),
+/// where E includes the word behind a batch that has one.
 class CopyEngine {
  public:
   CopyEngine(Clock& clock, Network& network, const CopyEngineParameters& parameters);
@@ -73,7 +74,8 @@ class CopyEngine {
               engine::CopySignal signal = engine::CopySignal::kEvent);
 
   void set_observer(CopyObserver* observer) { observer_ = observer; }
-  /// Time with at least one server in setup or transfer; what is in progress does not count yet.
+  /// Time with at least one server in setup, transfer or the word behind; what is in progress does
+  /// not count yet.
   [[nodiscard]] engine::Seconds busy_time() const { return busy_; }
   /// Copies submitted whose `done` was not called yet.
   [[nodiscard]] std::size_t pending_count() const { return pending_count_; }
