@@ -4,7 +4,9 @@
 #include "engine/base/check.h"
 #include "hw/calibrate/copy_path_raii.h"
 #include "hw/calibrate/spin.h"
+#include "hw/copy/copy_channel.h"
 #include "hw/cuda/cuda_devices.h"
+#include "hw/cuda/row_copies_raii.h"
 
 namespace hoccl::hw {
 
@@ -118,12 +120,20 @@ std::size_t CopyPath::next(Bytes size) {
 
 void CopyPath::copy(const CudaStream& stream, Bytes size) {
   const std::size_t part = next(size);
-  require_cuda(cudaMemcpyAsync(target_ + part, source_ + part, bytes(size), kind_, stream.get()),
-               "copy");
+  copy(stream, target_ + part, source_ + part, size);
 }
 
 void CopyPath::copy_first(const CudaStream& stream, Bytes size) {
-  require_cuda(cudaMemcpyAsync(target_, source_, bytes(size), kind_, stream.get()), "copy");
+  copy(stream, target_, source_, size);
+}
+
+void CopyPath::copy(const CudaStream& stream, std::byte* target, const std::byte* source,
+                    Bytes size) {
+  if (kind_ == cudaMemcpyHostToDevice && needs_rows(CopyClass::kHostToDevice, size)) {
+    copy_in_rows(target, source, bytes(size), stream.get());
+    return;
+  }
+  require_cuda(cudaMemcpyAsync(target, source, bytes(size), kind_, stream.get()), "copy");
 }
 
 volatile std::uint64_t* CopyPath::last_word(Bytes size) const {

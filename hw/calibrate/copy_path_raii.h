@@ -47,6 +47,9 @@ class CopyPath {
   void keep_busy(const CudaStream& stream);
 
  private:
+  /// As the copy engine of this program does it.
+  void copy(const CudaStream& stream, std::byte* target, const std::byte* source,
+            engine::Bytes size);
   /// Start of the next part.
   std::size_t next(engine::Bytes size);
 

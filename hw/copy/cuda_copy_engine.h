@@ -12,6 +12,7 @@
 #include "hw/copy/cuda_copy_clock.h"
 #include "hw/cuda/copy_batch_raii.h"
 #include "hw/cuda/cuda_raii.h"
+#include "hw/cuda/row_copies_raii.h"
 #include "hw/trace/leg_trace.h"
 
 namespace hoccl::hw {
@@ -66,7 +67,8 @@ class CudaCopyEngine final : public CopyEngine {
   [[nodiscard]] bool tells_by_word(const LaneState& lane) const;
   void hand_over(engine::Lane id, LaneState& lane);
   std::vector<Copy> take_list();
-  void call(const std::vector<Copy>& copies, cudaStream_t stream);
+  void call(engine::CopyClass copy_class, const std::vector<Copy>& copies, cudaStream_t stream);
+  static void call_alone(engine::CopyClass copy_class, const Copy& copy, cudaStream_t stream);
   CudaEvent take_event();
   /// Whether the first batch has ended; sets is_broken.
   bool has_ended(LaneState& lane);
@@ -90,6 +92,7 @@ class CudaCopyEngine final : public CopyEngine {
   std::array<engine::Seconds, engine::kCopyClassCount> engine_free_{};  ///< of traced copies
   // Emptied, and kept for their memory.
   CopyBatch call_;
+  RowCopies rows_;
   std::vector<std::vector<Copy>> free_lists_;
 };
 

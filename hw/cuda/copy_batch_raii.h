@@ -12,6 +12,7 @@ namespace hoccl::hw {
 class CopyBatch {
  public:
   void clear();
+  [[nodiscard]] bool empty() const { return targets_.empty(); }
   void add(void* target, const void* source, std::size_t size);
   /// Not empty; it can be posted again. Throws CudaError.
   void post(cudaStream_t stream);

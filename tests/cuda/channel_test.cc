@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <functional>
 #include <map>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "engine/base/units.h"
+#include "hw/copy/copy_channel.h"
 #include "hw/cuda/cuda_devices.h"
 #include "hw/cuda/cuda_raii.h"
 #include "hw/proof/activity_recorder.h"
@@ -138,13 +140,13 @@ TEST_F(Channels, LargeCopiesBetweenHostAndDeviceRunOnCopyEngines) {
       std::fputs(row(to_string(direction), activity).c_str(), stdout);
       EXPECT_EQ(activity.direction, direction);
       EXPECT_GT(activity.end_ns, activity.begin_ns);
-      if (size >= kSmallestDmaCopy) {
+      if (size >= kSmallestPlainDmaCopy) {
         EXPECT_EQ(activity.channel, Channel::kCopyEngine) << engine::to_string(size);
       }
     }
-    fmt::print("# smallest {} copy on a copy engine: {} B (kSmallestDmaCopy is {} B)\n",
+    fmt::print("# smallest plain {} copy on a copy engine: {} B (kSmallestPlainDmaCopy is {} B)\n",
                to_string(direction), smallest_on_engine(direction, by_size).count(),
-               kSmallestDmaCopy.count());
+               kSmallestPlainDmaCopy.count());
   }
 }
 
@@ -164,7 +166,7 @@ TEST_F(Channels, BatchesRunOnCopyEnginesToo) {
         std::fputs(row(what.c_str(), activity).c_str(), stdout);
         copies += activity.copy_count;
         bytes += activity.bytes;
-        if (size >= kSmallestDmaCopy) {
+        if (size >= kSmallestPlainDmaCopy) {
           EXPECT_EQ(activity.channel, Channel::kCopyEngine);
         }
       }
@@ -177,6 +179,41 @@ TEST_F(Channels, BatchesRunOnCopyEnginesToo) {
       }
       EXPECT_EQ(copies, static_cast<std::int64_t>(kBatch));
       EXPECT_EQ(bytes, size * static_cast<std::int64_t>(kBatch));
+    }
+  }
+}
+
+TEST_F(Channels, RowsToTheDeviceRunOnCopyEnginesHoweverSmall) {
+  std::fputs(kHead, stdout);
+  for (const Bytes size : {2_B, 3_B, 4_B, 64_B, 1001_B, 4_KiB, 16_KiB, 28_KiB}) {
+    ASSERT_TRUE(needs_rows(engine::CopyClass::kHostToDevice, size));
+    const Recording recording = record(stream(), [&] {
+      enqueue_rows(memory_->device.data(), memory_->host.data(), count_of(size), 1, stream());
+    });
+    EXPECT_FALSE(recording.activities.empty()) << engine::to_string(size);
+    for (const Activity& activity : recording.activities) {
+      std::fputs(row("rows", activity).c_str(), stdout);
+      EXPECT_EQ(activity.channel, Channel::kCopyEngine) << engine::to_string(size);
+    }
+  }
+}
+
+TEST_F(Channels, RowsMoveEveryByte) {
+  constexpr std::size_t kCount = 5;
+  for (const std::size_t size : {2UL, 3UL, 7UL, 64UL, 1001UL, 4096UL, 20000UL, 32767UL}) {
+    for (const std::size_t count : {std::size_t{1}, kCount}) {
+      const std::size_t all = size * count;
+      enqueue_memset(memory_->device.data(), all + 1, stream());
+      for (std::size_t i = 0; i < all; ++i) {
+        memory_->host.data()[i] = static_cast<std::byte>(1 + (i * 7 + size) % 251);
+      }
+      enqueue_rows(memory_->device.data(), memory_->host.data(), size, count, stream());
+      std::byte* back = memory_->host.data() + all + 1;
+      enqueue_copy(back, memory_->device.data(), all + 1, stream());
+      synchronize(stream());
+      EXPECT_TRUE(std::equal(memory_->host.data(), memory_->host.data() + all, back))
+          << count << " of " << size << " bytes";
+      EXPECT_EQ(back[all], std::byte{0}) << count << " of " << size << " bytes write behind them";
     }
   }
 }

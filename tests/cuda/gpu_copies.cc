@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "hw/cuda/copy_batch_raii.h"
+#include "hw/cuda/row_copies_raii.h"
 
 namespace hoccl::hw {
 
@@ -18,6 +19,17 @@ void enqueue_batch(std::byte* target, const std::byte* source, std::size_t size,
   CopyBatch batch;
   for (std::size_t i = 0; i < count; ++i) batch.add(target + i * size, source + i * size, size);
   batch.post(stream.get());
+}
+
+void enqueue_rows(std::byte* target, const std::byte* source, std::size_t size, std::size_t count,
+                  const CudaStream& stream) {
+  if (count == 1) {
+    copy_in_rows(target, source, size, stream.get());
+    return;
+  }
+  RowCopies rows;
+  for (std::size_t i = 0; i < count; ++i) rows.add(target + i * size, source + i * size, size);
+  rows.post(stream.get());
 }
 
 void enqueue_memset(std::byte* target, std::size_t size, const CudaStream& stream) {

@@ -15,6 +15,10 @@ void enqueue_copy(std::byte* target, const std::byte* source, std::size_t size,
 void enqueue_batch(std::byte* target, const std::byte* source, std::size_t size, std::size_t count,
                    const CudaStream& stream);
 
+/// As copies in rows: one by cudaMemcpy2DAsync, several by one cudaMemcpy3DBatchAsync.
+void enqueue_rows(std::byte* target, const std::byte* source, std::size_t size, std::size_t count,
+                  const CudaStream& stream);
+
 void enqueue_memset(std::byte* target, std::size_t size, const CudaStream& stream);
 
 void synchronize(const CudaStream& stream);

@@ -112,11 +112,11 @@ TEST(ZeroSmVerdict, AMemsetOnSmsRefutesIt) {
 
 TEST(ZeroSmVerdict, SmallCopiesAreListedApart) {
   const ZeroSmVerdict verdict =
-      clean_and(copy(CopyDirection::kHostToDevice, 4_KiB, Channel::kCompute));
+      clean_and(copy(CopyDirection::kHostToDevice, 1_B, Channel::kCompute));
   EXPECT_TRUE(verdict.holds());
   EXPECT_TRUE(contains(to_string(verdict),
-                       "apart, below the 32KiB from which the driver uses a copy engine: "
-                       "1 H2D of 4KiB"))
+                       "apart, below the 2B from which the driver uses a copy engine: "
+                       "1 H2D of 1B"))
       << to_string(verdict);
 }
 
@@ -125,8 +125,7 @@ TEST(ZeroSmVerdict, ACopyWithinOneGpuCountsAtAnySize) {
 }
 
 TEST(ZeroSmVerdict, SmallCopiesAloneProveNothing) {
-  const std::vector<Activity> small = {
-      copy(CopyDirection::kHostToDevice, 4_KiB, Channel::kCompute)};
+  const std::vector<Activity> small = {copy(CopyDirection::kHostToDevice, 1_B, Channel::kCompute)};
   EXPECT_FALSE(judge(small).holds());
 }
 
