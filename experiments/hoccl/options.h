@@ -9,6 +9,7 @@
 #include "engine/base/units.h"
 #include "engine/pipeline/options.h"
 #include "engine/schedule/compile.h"
+#include "experiments/hoccl/ranks_as.h"
 
 namespace hoccl::cli {
 
@@ -95,7 +96,7 @@ struct MeasureOptions {
   std::string link = "loopback";
   std::optional<engine::BytesPerSecond> link_rate;
   std::optional<engine::Seconds> link_delay;
-  std::string ranks_as = "processes";
+  std::string ranks_as = kProcesses;
   std::string gates = "memory-operations";
   std::string devices;  ///< empty: 0, 1, ...
   bool strict = false;

@@ -13,6 +13,7 @@
 #include "engine/base/strict_json.h"
 #include "engine/schedule/plan_json.h"
 #include "experiments/hoccl/option_reader.h"
+#include "experiments/hoccl/ranks_as.h"
 #include "experiments/hoccl/recorded_trace.h"
 #include "experiments/hoccl/resolve.h"
 
@@ -74,7 +75,9 @@ engine::PipelineOptions read_pipeline(StrictJson object) {
   return pipeline;
 }
 
-void read_hardware(StrictJson object, hw::HwOptions& hardware) {
+void read_hardware(StrictJson object, hw::RunScenario& scenario) {
+  hw::HwOptions& hardware = scenario.hardware;
+  scenario.one_process = ranks_are_threads("ranks_as", object.get_string("ranks_as"));
   hardware.copy = hw::parse_copy_kind(object.get_string("copy"));
   hardware.link = hw::parse_link_kind(object.get_string("link"));
   hardware.slots = get_int(object, "slots", 1);
@@ -136,8 +139,7 @@ hw::RunScenario read_parameters(const nlohmann::json& json, const std::string& f
   }
   scenario.pipeline =
       read_pipeline({parameters.get_object("pipeline"), file, "parameters.pipeline"});
-  read_hardware({parameters.get_object("hardware"), file, "parameters.hardware"},
-                scenario.hardware);
+  read_hardware({parameters.get_object("hardware"), file, "parameters.hardware"}, scenario);
   parameters.finish();
   return scenario;
 }
@@ -239,7 +241,8 @@ nlohmann::ordered_json recorded_parameters(const hw::RunScenario& scenario) {
                                          {"slack_fill", yes_or_no(pipeline.slack_fill)},
                                          {"timeout", engine::to_string(pipeline.timeout)}}},
                                        {"hardware",
-                                        {{"copy", to_string(hardware.copy)},
+                                        {{"ranks_as", scenario.one_process ? kThreads : kProcesses},
+                                         {"copy", to_string(hardware.copy)},
                                          {"link", to_string(hardware.link)},
                                          {"slots", hardware.slots},
                                          {"link_delay", engine::to_string(hardware.link_delay)}}}};

@@ -16,6 +16,7 @@
 #include "engine/schedule/plan_json.h"
 #include "experiments/hoccl/option_reader.h"
 #include "experiments/hoccl/output_file.h"
+#include "experiments/hoccl/ranks_as.h"
 #include "experiments/hoccl/recorded_run.h"
 #include "experiments/hoccl/recorded_trace.h"
 #include "experiments/hoccl/report.h"
@@ -58,13 +59,6 @@ std::vector<int> parse_devices(const std::string& text) {
     devices.push_back(parse_integer<int>("--devices", part, 0, kMostDevices));
   }
   return devices;
-}
-
-bool ranks_are_threads(const MeasureOptions& measure) {
-  if (measure.ranks_as == "threads") return true;
-  if (measure.ranks_as == "processes") return false;
-  throw ConfigError(
-      fmt::format("--ranks-as = '{}': expected processes or threads", measure.ranks_as));
 }
 
 hw::HwOptions hardware_options(const RunOptions& options, const Work& work) {
@@ -129,6 +123,7 @@ Job resolve_job(const RunOptions& given) {
                        .plan = std::move(work.plan),
                        .pipeline = options.work.pipeline,
                        .hardware = hardware,
+                       .one_process = ranks_are_threads("--ranks-as", options.measure.ranks_as),
                        .warmup = options.measure.warmup,
                        .iterations = options.measure.iterations,
                        .rounds = options.measure.rounds,
@@ -304,7 +299,7 @@ int run_alone(const RunOptions& options) {
   }
   require_memory(job);
   open_outputs(options.output);  // rank 0 opens them again
-  if (ranks_are_threads(options.measure)) {
+  if (ranks_are_threads("--ranks-as", options.measure.ranks_as)) {
     require_queues(job);
     return hw::run_thread_ranks(
         ranks, [&](const hw::Launch& launch) { return run_thread_rank(options, launch); });

@@ -113,6 +113,7 @@ sim::Scenario scenario_of(const RecordedRun& run, const ModelOptions& options) {
                          .plan = measured.plan,
                          .pipeline = measured.pipeline,
                          .slots = measured.hardware.slots,
+                         .one_process = measured.one_process,
                          .network = resolve_network(options.network)};
   put_link(measured.hardware, scenario);
   return scenario;
@@ -165,13 +166,12 @@ engine::RunResult simulate_traced(const sim::Scenario& scenario, Bytes size,
   return result;
 }
 
-/// Also writes both timelines, where asked for.
-std::vector<engine::RunResult> simulate_all(const ValidateOptions& options,
-                                            const sim::Scenario& scenario,
-                                            const std::string& measured_file,
-                                            const RecordedRun& run, const Outputs& files) {
+/// The legs of one operation; also writes both timelines, where asked for.
+std::vector<engine::RunResult> simulate_legs(const ValidateOptions& options,
+                                             const sim::Scenario& scenario,
+                                             const std::string& measured_file,
+                                             const RecordedRun& run, const Outputs& files) {
   const std::vector<Bytes> sizes = sizes_of(run);
-  sim::require_runnable(scenario, sizes);
   if (files.trace == nullptr) return sim::simulate_legs(scenario, sizes, options.model.jobs);
   const std::vector<TraceEvent>& measured =
       measured_legs(run, measured_file, sizes, options.trace_file);
@@ -183,12 +183,26 @@ std::vector<engine::RunResult> simulate_all(const ValidateOptions& options,
   return results;
 }
 
+/// As measured: as many operations of a round, one behind the other.
+std::vector<engine::RunResult> simulate_rounds(sim::Scenario scenario, const RecordedRun& run,
+                                               int jobs) {
+  scenario.back_to_back = true;
+  std::vector<int> iterations;
+  for (const engine::RunResult& result : run.results) {
+    iterations.push_back(result.rounds->iterations);
+  }
+  return sim::simulate_sizes(scenario, sizes_of(run), iterations, jobs);
+}
+
 int validate(const ValidateOptions& options, const std::string& measured_file,
              const Outputs& files) {
   const RecordedRun run = read_recorded_run(measured_file, options.work.pattern.topology);
   const sim::Scenario scenario = scenario_of(run, options.model);
-  const std::vector<engine::RunResult> simulated =
-      simulate_all(options, scenario, measured_file, run, files);
+  sim::require_runnable(scenario, sizes_of(run));
+  std::vector<engine::RunResult> simulated = simulate_rounds(scenario, run, options.model.jobs);
+  const std::vector<engine::RunResult> with_legs =
+      simulate_legs(options, scenario, measured_file, run, files);
+  for (std::size_t i = 0; i < simulated.size(); ++i) simulated[i].legs = with_legs[i].legs;
   const std::vector<Comparison> rows = compare(simulated, run.results);
   const ComparisonHead head = {
       .command = options.command,

@@ -136,8 +136,6 @@ class Deriver {
   const engine::Topology& topology_;
   std::vector<MeasuredConstant> constants_;
   // What the sum of a small copy's latency is made of.
-  std::optional<Seconds> post_event_;
-  std::optional<Seconds> post_word_;
   std::optional<Seconds> query_copies_;
   std::optional<Seconds> poll_copies_;
   std::optional<Seconds> completion_;  ///< of D2H; the others cannot be told apart
@@ -147,10 +145,10 @@ class Deriver {
 
 void Deriver::derive_calls() {
   const std::string first(to_string(CopyClass::kDeviceToHost));
-  post_event_ = put_call("post_event", {kEventCall, first, kCallSize}, "cudaEventRecord",
-                         "behind a copy in a busy stream");
-  post_word_ = put_call("post_word", {kWriteCall, first, kSignalSize, 1}, "cuStreamWriteValue64",
-                        "behind a copy");
+  put_call("post_event", {kEventCall, first, kCallSize}, "cudaEventRecord",
+           "behind a copy in a busy stream");
+  put_call("post_word", {kWriteCall, first, kSignalSize, 1}, "cuStreamWriteValue64",
+           "behind a copy");
   query_copies_ = put_call("query_copies", {kQueryPending, first, kSignalSize, 1}, "cudaEventQuery",
                            "of a pending event");
   poll_copies_ = put_call("poll_copies", {kQueryDone, first, kSignalSize, 1}, "cudaEventQuery",
@@ -273,12 +271,12 @@ void Deriver::derive_posts(const std::string& suffix, const std::string& name) {
 }
 
 /// The time from the call of a copy to the CPU's knowledge of its end is the sum of post_copy,
-/// post_event, launch, setup, size / rate, completion, poll_copies and half of query_copies, as the
-/// end comes while a query is under way. D2H alone shows where completion begins: when the last
-/// word is in host memory.
+/// launch, setup, size / rate, completion, poll_copies and half of query_copies, as the end comes
+/// while a query is under way; the event is recorded meanwhile. D2H alone shows where completion
+/// begins: when the last word is in host memory.
 void Deriver::derive_latencies(const std::string& group, const std::string& name) {
   const std::optional<EngineFit> engine = fit_engine(name);
-  if (!engine || !setup_ || !post_copy_ || !post_event_ || !query_copies_ || !poll_copies_) return;
+  if (!engine || !setup_ || !post_copy_ || !query_copies_ || !poll_copies_) return;
   Evidence data_evidence;
   Evidence evidence;
   Seconds launch_sum{0.0};
@@ -307,8 +305,8 @@ void Deriver::derive_latencies(const std::string& group, const std::string& name
   }
   if (!completion_) return;
   for (const auto& [size, done] : seen) {
-    launch_sum += done - *post_copy_ - *post_event_ - *setup_ - size / engine->fit.rate -
-                  *completion_ - *query_copies_ / 2.0 - *poll_copies_;
+    launch_sum += done - *post_copy_ - *setup_ - size / engine->fit.rate - *completion_ -
+                  *query_copies_ / 2.0 - *poll_copies_;
   }
   const Seconds launch = launch_sum / static_cast<double>(seen.size());
   put(group + ".launch_latency", in_us(launch), evidence,
@@ -322,18 +320,18 @@ void Deriver::derive_latencies(const std::string& group, const std::string& name
   derive_words(group, name, engine->fit, std::max(launch, Seconds(0.0)));
 }
 
-/// With a word behind it a copy is known to have ended after the sum of post_copy, post_word,
-/// launch, setup, size / rate and this.
+/// With a word behind it a copy is known to have ended after the sum of post_copy, launch, setup,
+/// size / rate and this.
 void Deriver::derive_words(const std::string& group, const std::string& name,
                            const TransferFit& engine, Seconds launch) {
   Evidence seen_evidence;
   Seconds sum{0.0};
   int count = 0;
   for (const Bytes size : kLatencySizes) {
-    if (size < kSmallestFitted || !post_word_) continue;
+    if (size < kSmallestFitted) continue;
     const auto seen = median({kWriteSeen, name, size, 1}, seen_evidence);
     if (!seen) continue;
-    sum += *seen - *post_copy_ - *post_word_ - launch - *setup_ - size / engine.rate;
+    sum += *seen - *post_copy_ - launch - *setup_ - size / engine.rate;
     ++count;
   }
   if (count > 0) {
@@ -391,11 +389,18 @@ void Deriver::derive_gates() {
   const auto key = [](const char* measurement) {
     return SeriesKey{measurement, kMemoryOperations, Bytes(0), 0, kModelConnections};
   };
-  put_median("gate.ready_latency", key(kReadySeen),
-             "cuStreamWriteValue64 on an idle stream, from the end of the call until a polling CPU "
-             "sees the word");
-  put_median("gate.resume_latency", key(kResumeSeen),
-             "CPU store until the next write of the stream that waited for it is seen by the CPU");
+  const auto ready_seen = put_median(
+      "gate.ready_latency", key(kReadySeen),
+      "cuStreamWriteValue64 on an idle stream, from the end of the call until a polling CPU sees "
+      "the word");
+  Evidence resume_evidence;
+  const auto resume_seen = median(key(kResumeSeen), resume_evidence);
+  if (ready_seen && resume_seen) {
+    put("gate.resume_latency", in_us(*resume_seen - *ready_seen), resume_evidence,
+        fmt::format("from the CPU's store until it sees the next write of the stream that waited "
+                    "for it ({}), less gate.ready_latency",
+                    in_us(*resume_seen)));
+  }
   const auto ready = put_median("cpu.enqueue_ready", key(kReadyCall), "cuStreamWriteValue64");
   const auto wait =
       put_median("cpu.enqueue_wait", key(kWaitOpenCall), "cuStreamWaitValue64 of a closed gate");

@@ -23,6 +23,9 @@ namespace {
 /// How long an idle proxy looks at its doorbell before it sleeps: about what a sleep and a wake-up
 /// cost. With fewer cores than ranks spinning would only take time from those who have work.
 constexpr Seconds kSpin(5e-6);
+/// While operations are under way: what it waits for then comes from other proxies and soon, and a
+/// wake-up would be part of the operation's time (10 us and more on a virtual machine).
+constexpr Seconds kSpinAtWork(1e-3);
 /// How long it sleeps between two looks at a GPU that is at work, where ranks share cores: some
 /// copies' time.
 constexpr Seconds kNap(20e-6);
@@ -38,9 +41,8 @@ struct ProxyThread::Impl {
               [rank = of.rank()](const std::string& dump) {
                 warn(fmt::format("hoccl: rank {}: {}\n", rank, dump));
               }),
-        spin(std::thread::hardware_concurrency() > static_cast<unsigned>(of.topology().rank_count())
-                 ? kSpin
-                 : Seconds(0.0)),
+        shares_cores(std::thread::hardware_concurrency() <=
+                     static_cast<unsigned>(of.topology().rank_count())),
         thread([this] { run(); }) {}
 
   void run() {
@@ -56,7 +58,7 @@ struct ProxyThread::Impl {
       if (active || !polls) quiescent.store(proxy.quiescent(), std::memory_order_release);
       if (!polls) {
         rest(seen);
-      } else if (spin == Seconds(0.0)) {
+      } else if (shares_cores) {
         port.doorbell().wait(seen, kNap);
       }
     }
@@ -89,10 +91,15 @@ struct ProxyThread::Impl {
     return true;
   }
 
+  [[nodiscard]] Seconds spin() const {
+    if (shares_cores) return Seconds(0.0);
+    return proxy.quiescent() ? kSpin : kSpinAtWork;
+  }
+
   void rest(std::uint32_t seen) {
-    const Seconds begin = monotonic_now();
-    Seconds now = begin;
-    while (port.doorbell().rings() == seen && now < begin + spin) now = monotonic_now();
+    Seconds now = monotonic_now();
+    const Seconds end = now + spin();
+    while (port.doorbell().rings() == seen && now < end) now = monotonic_now();
     if (port.doorbell().rings() != seen) return;
     std::optional<Seconds> timeout;
     if (const auto deadline = proxy.next_deadline()) timeout = *deadline - now;
@@ -102,7 +109,7 @@ struct ProxyThread::Impl {
   HwPort& port;
   StepRecord* const steps;
   engine::Proxy proxy;
-  const Seconds spin;
+  const bool shares_cores;
   std::atomic<bool> stopping{false};
   std::atomic<bool> quiescent{true};
   std::atomic<bool> has_clock{false};

@@ -25,6 +25,7 @@ struct RunScenario {
 
   engine::PipelineOptions pipeline = {};
   HwOptions hardware = {};
+  bool one_process = false;  ///< all ranks are threads of it
 
   /// Operations before the measured ones: the first exports and imports user buffers.
   int warmup = 1;

@@ -78,6 +78,8 @@ struct CpuConstants {
   CopyPostConstants post_h2d;
   engine::Seconds post_event;  ///< the event behind a copy or batch
   engine::Seconds post_word;   ///< the word instead
+  /// How long a call of the GPU driver keeps other threads of its process out of it.
+  engine::Seconds driver_lock;
   engine::Seconds post_write;
   engine::Seconds post_local_message;
   engine::Seconds post_remote_message;

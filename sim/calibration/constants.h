@@ -56,6 +56,7 @@ void visit_constants(CalibrationType& c, Visitor&& visit) {
   visit("cpu", "post_copy_in_batch_h2d", c.cpu.post_h2d.in_batch);
   visit("cpu", "post_event", c.cpu.post_event);
   visit("cpu", "post_word", c.cpu.post_word);
+  visit("cpu", "driver_lock", c.cpu.driver_lock);
   visit("cpu", "post_write", c.cpu.post_write);
   visit("cpu", "post_local_message", c.cpu.post_local_message);
   visit("cpu", "post_remote_message", c.cpu.post_remote_message);

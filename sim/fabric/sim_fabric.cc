@@ -13,6 +13,7 @@ using engine::Seconds;
 SimFabric::SimFabric(const engine::Topology& topology, const Calibration& calibration,
                      const SimOptions& options)
     : world_(std::make_unique<World>(topology, calibration, options.network, options.trace)) {
+  if (options.one_process) world_->driver_lock = std::make_unique<DriverLock>(world_->clock);
   add_staging(options);
   for (int rank = 0; rank < topology.rank_count(); ++rank) {
     ports_.push_back(std::make_unique<SimPort>(*world_, Rank(rank)));

@@ -26,6 +26,8 @@ struct SimOptions {
   /// Send slots and, apart from them, receive slots of every staging place.
   std::int32_t slots = 16;
   engine::Bytes slot_size{4 << 20};
+  /// All ranks are threads of one process, whose calls of the GPU driver take turns.
+  bool one_process = false;
   /// Receives every event if not null; must outlive the fabric.
   engine::TraceSink* trace = nullptr;
 };

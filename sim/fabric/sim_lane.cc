@@ -76,14 +76,10 @@ Ticket SimLane::post(const CopyRequest& request) {
   return Ticket(++last_ticket_);
 }
 
-void SimLane::charge(const Batch& batch) {
-  const CopyPostConstants& post = world_.calibration.copy_post_of(lane_.copy_class);
+void SimLane::charge(const Batch& batch, Seconds cost) {
   const auto count = static_cast<double>(batch.copies.size());
-  const Seconds cost =
-      (batch.copies.size() == 1 ? post.alone : post.batch + count * post.in_batch) +
-      (batch.signal == CopySignal::kWord ? world_.calibration.cpu.post_word
-                                         : world_.calibration.cpu.post_event);
-  port_.charge(CpuPart::kPostCopy, cost);
+  constexpr int kCalls = 1;
+  port_.charge(CpuPart::kPostCopy, cost, kCalls);
   world_.submit_times[port_.rank().index()] += cost * (batch.source_leg_count / count);
 }
 
@@ -91,12 +87,17 @@ void SimLane::flush() {
   const std::size_t flushed = open_;
   Batch& batch = batches_[flushed];
   batch.signal = engine::copy_signal(!is_busy());
-  charge(batch);
   untold_.push_back(batch.signal);
   // A batch completes as one, and completions are cumulative: its last copy reports for all.
   batch.copies.back().done =
       Callback::to<&SimLane::done>(*this, static_cast<std::uint64_t>(last_ticket_));
+  const CopyPostConstants& post = world_.calibration.copy_post_of(lane_.copy_class);
+  const auto count = static_cast<double>(batch.copies.size());
+  charge(batch, batch.copies.size() == 1 ? post.alone : post.batch + count * post.in_batch);
+  // The engine need not wait for the call that puts a signal behind them.
   world_.clock.at(port_.cpu().free_at(), Callback::to<&SimLane::launch>(*this, flushed));
+  charge(batch, batch.signal == CopySignal::kWord ? world_.calibration.cpu.post_word
+                                                  : world_.calibration.cpu.post_event);
   open_ = take_batch();
 }
 

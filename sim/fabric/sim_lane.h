@@ -38,7 +38,8 @@ class SimLane {
   };
 
   [[nodiscard]] RouteId route_of(const engine::CopyRequest& request);
-  void charge(const Batch& batch);
+  /// A call of the driver for this batch.
+  void charge(const Batch& batch, engine::Seconds cost);
   void launch(std::uint64_t batch);
   void done(std::uint64_t ticket);
   std::size_t take_batch();

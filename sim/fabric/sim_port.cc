@@ -20,6 +20,12 @@ SimPort::SimPort(World& world, Rank rank)
 
 Seconds SimPort::now() const { return stepping_ ? cpu_.free_at() : application_.free_at(); }
 
+Seconds SimPort::wait_for_driver(const CpuClock& core, int calls) {
+  if (calls == 0 || world_.driver_lock == nullptr) return Seconds(0.0);
+  const Seconds now = core.free_at();
+  return world_.driver_lock->take(now, world_.calibration.cpu.driver_lock * calls) - now;
+}
+
 // --- proxy side ---
 
 SimLane& SimPort::lane(engine::Lane lane) {
@@ -133,27 +139,34 @@ std::size_t SimPort::poll(std::span<Completion> out) {
   const Seconds visible_at = world_.clock.now() * (1.0 + kSameInstant);
   const std::size_t count = inbox_.take(visible_at, out);
   Seconds cost{0.0};
+  int events = 0;
   for (const Completion& completion : out.first(count)) {
     if (const auto* done = std::get_if<engine::CopiesDone>(&completion)) {
       // A word that is there is seen by the look itself.
-      const bool by_event = lane(done->lane).told() == engine::CopySignal::kEvent;
-      if (by_event) cost += world_.calibration.cpu.poll_copies;
+      if (lane(done->lane).told() == engine::CopySignal::kWord) continue;
+      cost += world_.calibration.cpu.poll_copies;
+      ++events;
     } else {
       cost += poll_cost(completion);
     }
   }
-  charge(CpuPart::kPoll, cost + look());
+  const int asked = asked_lanes();
+  charge(CpuPart::kPoll, cost + look(asked), events + asked);
+  return count;
+}
+
+int SimPort::asked_lanes() const {
+  int count = 0;
+  for (const auto& lanes : lanes_) {
+    for (const auto& lane : lanes) count += lane != nullptr && lane->is_asked() ? 1 : 0;
+  }
   return count;
 }
 
 /// At everything; of the copies under way the driver is asked about those that it tells of.
-Seconds SimPort::look() const {
+Seconds SimPort::look(int asked) const {
   Seconds cost = world_.calibration.cpu.poll_empty;
-  for (const auto& lanes : lanes_) {
-    for (const auto& lane : lanes) {
-      if (lane != nullptr && lane->is_asked()) cost += world_.calibration.cpu.query_copies;
-    }
-  }
+  for (int i = 0; i < asked; ++i) cost += world_.calibration.cpu.query_copies;
   return cost;
 }
 
@@ -164,7 +177,7 @@ Seconds SimPort::half_a_look() const {
     return std::ranges::any_of(lanes,
                                [](const auto& lane) { return lane != nullptr && lane->is_busy(); });
   });
-  return looks ? look() / 2.0 : Seconds(0.0);  // else it looks at its doorbell only
+  return looks ? look(asked_lanes()) / 2.0 : Seconds(0.0);  // else it looks at its doorbell only
 }
 
 void SimPort::account(engine::CpuWork work, std::int64_t count) {

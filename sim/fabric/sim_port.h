@@ -66,10 +66,11 @@ class SimPort : public engine::Port {
   void stop();
   /// Puts a completion where poll() finds it from `time` on.
   void deliver(engine::Seconds time, engine::Completion&& completion);
-  /// Spends time of the proxy's core.
-  void charge(CpuPart part, engine::Seconds cost) {
-    cpu_.advance(cost);
-    account_.add(part, cost);
+  /// Spends time of the proxy's core. `calls`: of the GPU driver, that are part of it.
+  void charge(CpuPart part, engine::Seconds cost, int calls = 0) {
+    const engine::Seconds time = cost + wait_for_driver(cpu_, calls);
+    cpu_.advance(time);
+    account_.add(part, time);
   }
   [[nodiscard]] const CpuClock& cpu() const { return cpu_; }
   [[nodiscard]] const CpuAccount& cpu_account() const { return account_; }
@@ -99,12 +100,17 @@ class SimPort : public engine::Port {
     engine::Seconds time;
   };
 
+  /// What calls of the driver that a core makes now wait for those of other threads.
+  engine::Seconds wait_for_driver(const CpuClock& core, int calls);
   SimLane& lane(engine::Lane lane);
   SimGate& gate(engine::Gate gate);
+  /// By a call of the driver.
   void act(const Action& action, engine::Seconds cost);
   void act_next();
   [[nodiscard]] engine::Seconds poll_cost(const engine::Completion& completion) const;
-  [[nodiscard]] engine::Seconds look() const;
+  /// Copies whose events the driver is asked about in a look.
+  [[nodiscard]] int asked_lanes() const;
+  [[nodiscard]] engine::Seconds look(int asked) const;
   [[nodiscard]] engine::Seconds half_a_look() const;
 
   void arm_wake();

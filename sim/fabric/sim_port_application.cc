@@ -22,7 +22,8 @@ SimGate& SimPort::gate(engine::Gate gate) {
 
 void SimPort::act(const Action& action, Seconds cost) {
   actions_.push_back(action);
-  world_.clock.at(application_.advance(cost), Callback::to<&SimPort::act_next>(*this));
+  const Seconds done = application_.advance(cost + wait_for_driver(application_, 1));
+  world_.clock.at(done, Callback::to<&SimPort::act_next>(*this));
 }
 
 void SimPort::act_next() {

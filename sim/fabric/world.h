@@ -9,6 +9,7 @@
 #include "sim/fabric/link_map.h"
 #include "sim/fabric/sim_copy_engine.h"
 #include "sim/machine/clock.h"
+#include "sim/machine/driver_lock.h"
 #include "sim/machine/network.h"
 
 namespace hoccl::sim {
@@ -36,6 +37,7 @@ struct World {
   const Calibration calibration;
   engine::TraceSink* const trace;
   Clock clock;
+  std::unique_ptr<DriverLock> driver_lock;  ///< where all ranks are threads of one process
   const std::unique_ptr<Network> network;
   LinkMap links;
   BufferTable buffers;

@@ -28,12 +28,18 @@ struct Scenario {
 
   engine::PipelineOptions pipeline = {};
   int slots = 16;  ///< send slots and receive slots, each, of every staging place
+  /// All ranks are threads of one process, whose calls of the GPU driver take turns.
+  bool one_process = false;
   NetworkKind network = NetworkKind::kFluid;
   std::uint64_t seed = 1;
 
   /// Iterations before the measured ones: the first exports and imports user buffers.
   int warmup = 1;
   int iterations = 1;
+  /// The measured iterations are enqueued one behind the other while the first ones already run, as
+  /// `hoccl run` and nccl-tests do: launches are part of the time, and a rank that is done begins
+  /// the next one. Else each is enqueued ahead of its time and runs alone.
+  bool back_to_back = false;
 };
 
 /// One chunk at a time: one copy ahead of one lane, one slot, one queue pair, no batches, so that

@@ -123,7 +123,27 @@ class Experiment {
     if (trace != nullptr) trace->start(begin);
     hold_.store(iteration_);
     fabric_.run();
-    require_success();
+    require_ended();
+    HOCCL_CHECK(passed_ == workload_.ranks().size(), "{} of {} streams went on", passed_,
+                workload_.ranks().size());
+    return end_ - begin;
+  }
+
+  /// Returns the time of all of them.
+  Seconds iterate_back_to_back(int count, MeasuredTrace* trace) {
+    works_.clear();
+    const Seconds begin = fabric_.now();
+    if (trace != nullptr) trace->start(begin);
+    for (int i = 0; i < count; ++i) {
+      for (const Rank rank : workload_.ranks()) {
+        works_.push_back(workload_.enqueue(system_, rank, kStream));
+      }
+    }
+    fabric_.run();
+    require_ended();
+    for (const Rank rank : workload_.ranks()) {
+      end_ = std::max(end_, fabric_.stream_idle_since(rank, kStream));
+    }
     return end_ - begin;
   }
 
@@ -135,14 +155,15 @@ class Experiment {
     end_ = fabric_.now();
   }
 
-  void require_success() const {
+  void require_ended() const {
     for (std::size_t i = 0; i < works_.size(); ++i) {
       const auto status = works_[i]->status();
-      if (!status) throw RunError(fmt::format("rank {} did not end", workload_.ranks()[i]));
+      if (!status) {
+        const Rank rank = workload_.ranks()[i % workload_.ranks().size()];
+        throw RunError(fmt::format("rank {} did not end", rank));
+      }
       if (!status->ok()) throw RunError(to_string(*status));
     }
-    HOCCL_CHECK(passed_ == workload_.ranks().size(), "{} of {} streams went on", passed_,
-                workload_.ranks().size());
     HOCCL_CHECK(system_.is_quiescent(), "all operations ended, but iteration {} left work behind",
                 iteration_);
   }
@@ -188,6 +209,7 @@ RunResult simulate(const Scenario& scenario, Bytes size, engine::TraceSink* trac
       {.network = scenario.network,
        .slots = scenario.slots,
        .slot_size = scenario.plan ? scenario.plan->chunk_size : scenario.compile.chunk_size,
+       .one_process = scenario.one_process,
        .trace = sink});
   const std::unique_ptr<System> system = make_system(scenario, fabric);
   Experiment experiment(scenario, size, fabric, *system);
@@ -197,7 +219,11 @@ RunResult simulate(const Scenario& scenario, Bytes size, engine::TraceSink* trac
   result.size = size;
   const Counters before = count(*system, fabric);
   system->reset_peak();
-  for (int i = 0; i < scenario.iterations; ++i) result.time += experiment.iterate(sink);
+  if (scenario.back_to_back) {
+    result.time = experiment.iterate_back_to_back(scenario.iterations, sink);
+  } else {
+    for (int i = 0; i < scenario.iterations; ++i) result.time += experiment.iterate(sink);
+  }
   const Counters after = count(*system, fabric);
 
   const int iterations = scenario.iterations;

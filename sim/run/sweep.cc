@@ -30,8 +30,8 @@ RunResult from_bytes(const std::string& text) {
 }
 
 std::vector<RunResult> simulate_each(std::span<const engine::Bytes> sizes, int jobs,
-                                     const std::function<RunResult(engine::Bytes)>& one) {
-  const auto task = [&](std::size_t i) { return to_bytes(one(sizes[i])); };
+                                     const std::function<RunResult(std::size_t)>& one) {
+  const auto task = [&](std::size_t i) { return to_bytes(one(i)); };
   const auto label = [&](std::size_t i) { return "size " + engine::to_string(sizes[i]); };
   std::vector<RunResult> results;
   for (const std::string& text : run_forked(sizes.size(), jobs, task, label)) {
@@ -45,14 +45,26 @@ std::vector<RunResult> simulate_each(std::span<const engine::Bytes> sizes, int j
 std::vector<RunResult> simulate_sizes(const Scenario& scenario,
                                       std::span<const engine::Bytes> sizes, int jobs) {
   return simulate_each(sizes, jobs,
-                       [&](engine::Bytes size) { return simulate(scenario, size, nullptr); });
+                       [&](std::size_t i) { return simulate(scenario, sizes[i], nullptr); });
+}
+
+std::vector<RunResult> simulate_sizes(const Scenario& scenario,
+                                      std::span<const engine::Bytes> sizes,
+                                      std::span<const int> iterations, int jobs) {
+  HOCCL_CHECK(iterations.size() == sizes.size(), "{} numbers of iterations for {} sizes",
+              iterations.size(), sizes.size());
+  return simulate_each(sizes, jobs, [&](std::size_t i) {
+    Scenario one = scenario;
+    one.iterations = iterations[i];
+    return simulate(one, sizes[i], nullptr);
+  });
 }
 
 std::vector<RunResult> simulate_legs(const Scenario& scenario, std::span<const engine::Bytes> sizes,
                                      int jobs) {
-  return simulate_each(sizes, jobs, [&](engine::Bytes size) {
+  return simulate_each(sizes, jobs, [&](std::size_t i) {
     engine::TraceRecorder recorder;
-    RunResult result = simulate(scenario, size, &recorder);
+    RunResult result = simulate(scenario, sizes[i], &recorder);
     result.legs = engine::leg_times(recorder.events());
     return result;
   });
