@@ -16,6 +16,7 @@
 #include "hw/calibrate/gate_bench.h"
 #include "hw/calibrate/gate_process.h"
 #include "hw/calibrate/latency_bench.h"
+#include "hw/calibrate/lock_bench.h"
 #include "hw/calibrate/proxy_bench.h"
 #include "hw/calibrate/spin.h"
 #include "hw/calibrate/what_is_measured.h"
@@ -104,6 +105,7 @@ class Calibrator {
     });
     if (from_host == nullptr) return;
     part("calls", [&] { measure_stream_calls(result_.samples); });
+    part("calls in turn", [&] { measure_lock(device_, result_.samples); });
     measure_class(*to_host);
     measure_class(*from_host);
     part("d2h and h2d at once", [&] { measure_both_ways(*to_host, *from_host, result_.samples); });

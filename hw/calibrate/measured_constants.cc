@@ -117,6 +117,7 @@ class Deriver {
   void derive_concurrency(const std::string& group, const std::string& name);
   void derive_posts(const std::string& suffix, const std::string& name);
   void derive_latencies(const std::string& group, const std::string& name);
+  void derive_lock();
   void derive_words(const std::string& group, const std::string& name, const TransferFit& engine,
                     Seconds launch);
   void derive_pcie();
@@ -153,6 +154,23 @@ void Deriver::derive_calls() {
                            "of a pending event");
   poll_copies_ = put_call("poll_copies", {kQueryDone, first, kSignalSize, 1}, "cudaEventQuery",
                           "that is the first to find the event done");
+  derive_lock();
+}
+
+void Deriver::derive_lock() {
+  Evidence evidence;
+  Seconds sum{0.0};
+  std::string parts;
+  for (const char* kind : kLockKinds) {
+    const auto turn = median({kLockTime, kind, Bytes(0), kLockThreads}, evidence);
+    if (!turn) return;
+    sum += *turn;
+    parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", kind, in_us(*turn));
+  }
+  put("cpu.driver_lock", in_us(sum / static_cast<double>(kLockKinds.size())), evidence,
+      fmt::format("time per call of {} threads of one process that do nothing else, together; mean "
+                  "of {}",
+                  kLockThreads, parts));
 }
 
 std::optional<Deriver::EngineFit> Deriver::fit_engine(const std::string& name) const {

@@ -48,6 +48,15 @@ inline constexpr const char* kWriteCall = "call_write_value";  ///< behind a cop
 inline constexpr const char* kWaitCall = "call_wait_value";    ///< satisfied already
 inline constexpr const char* kHostFunctionCall = "call_host_function";
 inline constexpr const char* kWaitEventCall = "call_wait_event";
+/// A call per thread, of `count` threads of one process that make nothing but calls, over their
+/// number: a turn of theirs. Subject: what is called.
+inline constexpr const char* kLockTime = "call_turn";
+inline constexpr const char* kLockCopy = "copy";
+inline constexpr const char* kLockWord = "word";
+inline constexpr const char* kLockEvent = "event";
+inline constexpr const char* kLockQuery = "query";
+inline constexpr std::array kLockKinds = {kLockCopy, kLockWord, kLockEvent, kLockQuery};
+inline constexpr int kLockThreads = 8;
 inline constexpr const char* kClockCall = "call_clock";  ///< already taken off all others
 
 // --- a proxy's own work, without the GPU's driver: cost of one piece of it, fitted to the steps of
