@@ -8,6 +8,7 @@
 
 #include "engine/fabric.h"
 #include "hw/calibrate/fits.h"
+#include "hw/calibrate/number_text.h"
 #include "hw/calibrate/what_is_measured.h"
 
 namespace hoccl::hw {
@@ -18,23 +19,6 @@ using engine::CopyClass;
 using engine::Seconds;
 
 namespace {
-
-/// At most three digits behind the point, none that says nothing.
-std::string digits(double value, int places) {
-  std::string text = fmt::format("{:.{}f}", value, places);
-  if (text.find('.') == std::string::npos) return text;
-  text.erase(text.find_last_not_of('0') + 1);
-  if (text.back() == '.') text.pop_back();
-  return text == "-0" ? "0" : text;
-}
-
-std::string in_us(Seconds time) {
-  return digits(std::max(0.0, engine::microseconds(time)), 3) + "us";
-}
-
-std::string in_gigabytes(BytesPerSecond rate) {
-  return digits(engine::gigabytes_per_second(rate), 2) + " GB/s";
-}
 
 /// How one value was measured, for its source.
 struct Evidence {
@@ -165,12 +149,10 @@ void Deriver::derive_lock() {
     const auto turn = median({kLockTime, kind, Bytes(0), kLockThreads}, evidence);
     if (!turn) return;
     sum += *turn;
-    parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", kind, in_us(*turn));
+    parts += fmt::format("{} {}, ", kind, in_us(*turn));
   }
   put("cpu.driver_lock", in_us(sum / static_cast<double>(kLockKinds.size())), evidence,
-      fmt::format("time per call of {} threads of one process that do nothing else, together; mean "
-                  "of {}",
-                  kLockThreads, parts));
+      fmt::format("{} threads of one process make calls only: {}their mean", kLockThreads, parts));
 }
 
 std::optional<Deriver::EngineFit> Deriver::fit_engine(const std::string& name) const {

@@ -109,7 +109,7 @@ class HandDriven : public testing::Test {
   engine::BytesPerSecond nvlink_rate() { return constants_.rates(*topology_).nvlink; }
   engine::BytesPerSecond nic_rate() { return constants_.rates(*topology_).nic; }
   engine::Seconds single_copy_cost(engine::CopyClass copy_class = engine::CopyClass::kPeer) {
-    return constants_.copy_post_of(copy_class).alone + constants_.cpu.post_word;
+    return constants_.copy_post_of(copy_class).alone;
   }
   /// From the last byte of a copy with nothing ahead of it until nothing moves any more.
   static engine::Seconds word_end(const CopyEngineConstants& engine) {

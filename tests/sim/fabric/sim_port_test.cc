@@ -53,7 +53,7 @@ TEST_F(SimPortTest, ABatchPaysTheSetupOnceAndCompletesAsOne) {
   port(0).flush();
   const CopyEngineConstants& engine = constants_.copy_engine;
   const CpuConstants& cpu = constants_.cpu;
-  const Seconds cost = cpu.post_peer.batch + kCopies * cpu.post_peer.in_batch + cpu.post_word;
+  const Seconds cost = cpu.post_peer.batch + kCopies * cpu.post_peer.in_batch;
   const Seconds end = cost + engine.launch_latency + engine.setup +
                       (kCopies - 1) * engine.setup_in_batch + kCopies * (1_MiB / nvlink_rate());
   fabric_->run_until(end + engine.word_latency - Seconds(1e-10));
@@ -233,8 +233,9 @@ TEST_F(SimPortTest, SubmitTimeIsThePostingOfTheSourcesCopiesAndWrites) {
   port(8).post_copy(
       kPeer0, copy(receive_slot(9, 0, 1_MiB), receive_slot(8, 0, 1_MiB), engine::Leg::kDeliver));
   port(8).flush();
-  EXPECT_NEAR(fabric_->submit_time(Rank(0)) / (single_copy_cost() + constants_.cpu.post_write), 1.0,
-              kRounding);
+  EXPECT_NEAR(fabric_->submit_time(Rank(0)) /
+                  (single_copy_cost() + constants_.cpu.post_word + constants_.cpu.post_write),
+              1.0, kRounding);
   EXPECT_EQ(fabric_->submit_time(Rank(1)), Seconds(0.0));
   EXPECT_EQ(fabric_->submit_time(Rank(8)), Seconds(0.0));
 }

@@ -55,6 +55,31 @@ TEST(Simulate, MeanOfSeveralIterationsIsThatOfOne) {
   EXPECT_EQ(four.link_bytes->nic, 32_MiB);
 }
 
+// Whoever is done begins the next one; launches are hidden behind those before.
+TEST(Simulate, BackToBackOperationsTakeAboutTheTimeOfOneEach) {
+  Scenario scenario = hoccl_scenario(8);
+  const Seconds one = simulated(scenario, 32_MiB).time;
+  scenario.iterations = 4;
+  scenario.back_to_back = true;
+  const RunResult four = simulated(scenario, 32_MiB);
+  EXPECT_GT(four.time / one, 0.8);
+  EXPECT_LT(four.time / one, 1.05);
+  EXPECT_EQ(four.link_bytes->nic, 32_MiB);
+}
+
+TEST(Simulate, ThreadsOfOneProcessWaitForTheDriversLock) {
+  Scenario scenario = hoccl_scenario(8);
+  scenario.topology = engine::preset_topology("h200-1x1").with_ranks(4);
+  scenario.traffic.request.name = "alltoall";
+  scenario.traffic.request.in_place = true;
+  const RunResult processes = simulated(scenario, 64_KiB);
+  scenario.one_process = true;
+  const RunResult threads = simulated(scenario, 64_KiB);
+  EXPECT_GT(threads.time, processes.time);
+  EXPECT_GT(threads.proxy, processes.proxy);
+  EXPECT_GT(threads.launch, processes.launch);
+}
+
 TEST(Simulate, SavedPlanTakesTheTimeOfThePatternItCameFrom) {
   Scenario scenario = hoccl_scenario(8);
   scenario.compile.rails = 4;
