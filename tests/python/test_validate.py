@@ -87,10 +87,16 @@ def _record_json(sizes: list[str], **changes: Any) -> dict[str, Any]:
     return report | changes
 
 
+def _config_text() -> str:
+    """The repository's, without the one record that it names."""
+    lines = CONFIG.read_text(encoding="utf-8").splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith("timeline = "))
+
+
 def _study(folder: Path, records: dict[str, dict[str, Any]]) -> Path:
     """A study's folder with these records, as the repository has it."""
     (folder / "results" / "gpu").mkdir(parents=True)
-    (folder / "config.toml").write_text(CONFIG.read_text(encoding="utf-8"), encoding="utf-8")
+    (folder / "config.toml").write_text(_config_text(), encoding="utf-8")
     for name, record in records.items():
         path = folder / "results" / "gpu" / name
         path.write_text(json.dumps(record), encoding="utf-8")
@@ -99,7 +105,7 @@ def _study(folder: Path, records: dict[str, dict[str, Any]]) -> Path:
 
 
 def _changed_config(folder: Path, replaced: str, by: str) -> Path:
-    text = CONFIG.read_text(encoding="utf-8")
+    text = _config_text()
     assert replaced in text
     path = folder / "config.toml"
     path.write_text(text.replace(replaced, by), encoding="utf-8")
