@@ -18,13 +18,6 @@ constexpr int kRepetitions = 12;
 constexpr int kCalls = 24;
 constexpr int kBatches = 4;
 
-template <class Call>
-Seconds time_of(Call call) {
-  const Seconds begin = monotonic_now();
-  call();
-  return monotonic_now() - begin - clock_cost();
-}
-
 void CUDART_CB do_nothing(void*) {}
 
 }  // namespace

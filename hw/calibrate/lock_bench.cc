@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <array>
 #include <barrier>
 #include <deque>
 #include <exception>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "hw/calibrate/calibration_failed.h"
+#include "hw/calibrate/copy_path_raii.h"
 #include "hw/calibrate/spin.h"
 #include "hw/calibrate/what_is_measured.h"
 #include "hw/cuda/cuda_devices.h"
@@ -33,31 +35,25 @@ constexpr std::size_t kCopySize = 4096;
 /// What one thread calls the driver with.
 class Caller {
  public:
-  void call(const std::string& kind) {
-    if (kind == kLockCopy) {
-      require_cuda(cudaMemcpyAsync(host_.data(), device_.data(), kCopySize, cudaMemcpyDeviceToHost,
-                                   stream_.get()),
-                   "copy");
-    } else if (kind == kLockWord) {
-      require_driver(CudaDriver::get().stream_write_value_64(
-                         stream_.get(), reinterpret_cast<CUdeviceptr>(host_.data() + kCopySize), 1,
-                         CU_STREAM_WRITE_VALUE_DEFAULT),
-                     "let a stream write a word");
-    } else if (kind == kLockEvent) {
-      require_cuda(cudaEventRecord(event_.get(), stream_.get()), "record an event");
-    } else {
-      const cudaError_t state = cudaEventQuery(event_.get());
-      if (state != cudaErrorNotReady) require_cuda(state, "query an event");
-    }
+  void copy() {
+    require_cuda(cudaMemcpyAsync(host_.data(), device_.data(), kCopySize, cudaMemcpyDeviceToHost,
+                                 stream_.get()),
+                 "copy");
   }
+  void write_word() {
+    require_driver(CudaDriver::get().stream_write_value_64(
+                       stream_.get(), reinterpret_cast<CUdeviceptr>(host_.data() + kCopySize), 1,
+                       CU_STREAM_WRITE_VALUE_DEFAULT),
+                   "let a stream write a word");
+  }
+  void record_event() { record(event_, stream_); }
+  void query_event() { (void)is_done(event_); }
 
   /// Mean time of a call while others make the same.
-  Seconds time_calls(const std::string& kind) {
+  Seconds time_calls(void (Caller::*call)()) {
     Seconds time{0.0};
     for (int i = 0; i < kCallsPerThread; ++i) {
-      const Seconds begin = monotonic_now();
-      call(kind);
-      time += monotonic_now() - begin - clock_cost();
+      time += time_of([&] { (this->*call)(); });
       if (i % kCallsAhead == kCallsAhead - 1) {
         require_cuda(cudaStreamSynchronize(stream_.get()), "wait for a stream");
       }
@@ -72,8 +68,17 @@ class Caller {
   CudaEvent event_;
 };
 
+struct Kind {
+  const char* name;
+  void (Caller::*call)();
+};
+constexpr std::array kKinds = {Kind{kLockCopy, &Caller::copy}, Kind{kLockWord, &Caller::write_word},
+                               Kind{kLockEvent, &Caller::record_event},
+                               Kind{kLockQuery, &Caller::query_event}};
+static_assert(kKinds.size() == kLockKinds.size());
+
 /// Time per call of all threads together.
-Seconds time_of_turn(int device, std::deque<Caller>& callers, const std::string& kind) {
+Seconds time_of_turn(int device, std::deque<Caller>& callers, const Kind& kind) {
   std::barrier begin(static_cast<std::ptrdiff_t>(callers.size()));
   std::mutex mutex;
   std::string failure;
@@ -84,7 +89,7 @@ Seconds time_of_turn(int device, std::deque<Caller>& callers, const std::string&
       begin.arrive_and_wait();
       try {
         use_cuda_device(device);
-        const Seconds mean = caller.time_calls(kind);
+        const Seconds mean = caller.time_calls(kind.call);
         const std::scoped_lock lock(mutex);
         sum += mean;
       } catch (const std::exception& error) {
@@ -106,8 +111,9 @@ void measure_lock(int device, Samples& samples) {
   std::deque<Caller> callers;
   for (int i = 0; i < kLockThreads; ++i) callers.emplace_back();
   for (int repetition = 0; repetition < kRepetitions; ++repetition) {
-    for (const char* kind : kLockKinds) {
-      samples.add({kLockTime, kind, Bytes(0), kLockThreads}, time_of_turn(device, callers, kind));
+    for (const Kind& kind : kKinds) {
+      samples.add({kLockTime, kind.name, Bytes(0), kLockThreads},
+                  time_of_turn(device, callers, kind));
     }
   }
 }

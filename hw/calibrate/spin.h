@@ -29,4 +29,12 @@ void spin_for(engine::Seconds duration);
 /// What the two looks at the clock around a call add to its time.
 engine::Seconds clock_cost();
 
+/// Of one call, without that.
+template <class Call>
+engine::Seconds time_of(Call call) {
+  const engine::Seconds begin = monotonic_now();
+  call();
+  return monotonic_now() - begin - clock_cost();
+}
+
 }  // namespace hoccl::hw
