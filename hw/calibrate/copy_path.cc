@@ -4,9 +4,8 @@
 #include "engine/base/check.h"
 #include "hw/calibrate/copy_path_raii.h"
 #include "hw/calibrate/spin.h"
-#include "hw/copy/copy_channel.h"
+#include "hw/copy/post_copy_raii.h"
 #include "hw/cuda/cuda_devices.h"
-#include "hw/cuda/row_copies_raii.h"
 
 namespace hoccl::hw {
 
@@ -22,18 +21,6 @@ constexpr std::size_t kBufferSize = std::size_t{128} << 20;
 constexpr Bytes kBusySize = 64_MiB;
 /// Time for the CPU to hand over what is measured.
 constexpr Seconds kHeadStart{1.2e-3};
-
-cudaMemcpyKind kind_of(CopyClass copy_class) {
-  switch (copy_class) {
-    case CopyClass::kPeer:
-      return cudaMemcpyDeviceToDevice;
-    case CopyClass::kDeviceToHost:
-      return cudaMemcpyDeviceToHost;
-    case CopyClass::kHostToDevice:
-      return cudaMemcpyHostToDevice;
-  }
-  HOCCL_CHECK(false, "copy class {}", static_cast<int>(copy_class));
-}
 
 void allow_access(int device, int peer) {
   int possible = 0;
@@ -74,7 +61,7 @@ Seconds between(const CudaEvent& begin, const CudaEvent& end) {
 }
 
 CopyPath::CopyPath(CopyClass copy_class, int device, int peer)
-    : name_(to_string(copy_class)), kind_(kind_of(copy_class)) {
+    : name_(to_string(copy_class)), copy_class_(copy_class) {
   if (copy_class == CopyClass::kPeer) {
     use_cuda_device(peer);
     peer_memory_ = std::make_unique<DeviceMemory>(kBufferSize);
@@ -120,24 +107,15 @@ std::size_t CopyPath::next(Bytes size) {
 
 void CopyPath::copy(const CudaStream& stream, Bytes size) {
   const std::size_t part = next(size);
-  copy(stream, target_ + part, source_ + part, size);
+  post_copy(copy_class_, target_ + part, source_ + part, size, stream.get());
 }
 
 void CopyPath::copy_first(const CudaStream& stream, Bytes size) {
-  copy(stream, target_, source_, size);
-}
-
-void CopyPath::copy(const CudaStream& stream, std::byte* target, const std::byte* source,
-                    Bytes size) {
-  if (kind_ == cudaMemcpyHostToDevice && needs_rows(CopyClass::kHostToDevice, size)) {
-    copy_in_rows(target, source, bytes(size), stream.get());
-    return;
-  }
-  require_cuda(cudaMemcpyAsync(target, source, bytes(size), kind_, stream.get()), "copy");
+  post_copy(copy_class_, target_, source_, size, stream.get());
 }
 
 volatile std::uint64_t* CopyPath::last_word(Bytes size) const {
-  if (kind_ != cudaMemcpyDeviceToHost) return nullptr;
+  if (copy_class_ != CopyClass::kDeviceToHost) return nullptr;
   return reinterpret_cast<volatile std::uint64_t*>(target_ + bytes(size)) - 1;
 }
 

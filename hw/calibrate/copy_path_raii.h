@@ -47,14 +47,11 @@ class CopyPath {
   void keep_busy(const CudaStream& stream);
 
  private:
-  /// As the copy engine of this program does it.
-  void copy(const CudaStream& stream, std::byte* target, const std::byte* source,
-            engine::Bytes size);
   /// Start of the next part.
   std::size_t next(engine::Bytes size);
 
   std::string name_;
-  cudaMemcpyKind kind_;
+  engine::CopyClass copy_class_;
   std::unique_ptr<PinnedMemory> host_memory_;
   std::unique_ptr<DeviceMemory> device_memory_;
   std::unique_ptr<DeviceMemory> peer_memory_;

@@ -6,6 +6,7 @@
 #include "engine/base/check.h"
 #include "engine/copy_signal.h"
 #include "hw/copy/copy_channel.h"
+#include "hw/copy/post_copy_raii.h"
 #include "hw/cuda/cuda_devices.h"
 #include "hw/cuda/driver_raii.h"
 #include "hw/system/monotonic_clock.h"
@@ -137,7 +138,10 @@ void CudaCopyEngine::hand_over(Lane id, LaneState& lane) {
 void CudaCopyEngine::call(engine::CopyClass copy_class, const std::vector<Copy>& copies,
                           cudaStream_t stream) {
   if (copies.size() == 1) {
-    call_alone(copy_class, copies.front(), stream);
+    // Cheaper outside a batch: 1.1 us instead of 3.6 (measured on an H200). It has a record of
+    // CUPTI.
+    const Copy& copy = copies.front();
+    post_copy(copy_class, copy.target.data, copy.source.data, copy.size, stream);
     return;
   }
   call_.clear();
@@ -152,19 +156,6 @@ void CudaCopyEngine::call(engine::CopyClass copy_class, const std::vector<Copy>&
   }
   if (!call_.empty()) call_.post(stream);
   if (!rows_.empty()) rows_.post(stream);
-}
-
-/// Cheaper outside a batch: 1.1 us instead of 3.6 (measured on an H200). It has a record of CUPTI,
-/// too.
-void CudaCopyEngine::call_alone(engine::CopyClass copy_class, const Copy& copy,
-                                cudaStream_t stream) {
-  const auto size = static_cast<std::size_t>(copy.size.count());
-  if (needs_rows(copy_class, copy.size)) {
-    copy_in_rows(copy.target.data, copy.source.data, size, stream);
-    return;
-  }
-  require_cuda(cudaMemcpyAsync(copy.target.data, copy.source.data, size, cudaMemcpyDefault, stream),
-               "post a copy");
 }
 
 std::optional<CopiesDone> CudaCopyEngine::poll() {

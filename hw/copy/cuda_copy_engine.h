@@ -68,7 +68,6 @@ class CudaCopyEngine final : public CopyEngine {
   void hand_over(engine::Lane id, LaneState& lane);
   std::vector<Copy> take_list();
   void call(engine::CopyClass copy_class, const std::vector<Copy>& copies, cudaStream_t stream);
-  static void call_alone(engine::CopyClass copy_class, const Copy& copy, cudaStream_t stream);
   CudaEvent take_event();
   /// Whether the first batch has ended; sets is_broken.
   bool has_ended(LaneState& lane);
