@@ -133,6 +133,8 @@ void HwFabric::enqueue_callback(StreamId stream, std::function<void()> callback)
 
 void HwFabric::synchronize(StreamId stream) { impl_->port->streams().synchronize(stream); }
 
+engine::Seconds HwFabric::finished_at() const { return impl_->port->finished_at(); }
+
 bool HwFabric::idle() const { return impl_->port->idle(); }
 
 void HwFabric::record_trace(engine::TraceSink* sink) { impl_->port->trace().record_into(sink); }

@@ -64,6 +64,9 @@ class HwFabric final : public engine::Fabric {
   void enqueue_callback(engine::StreamId stream, std::function<void()> callback);
   /// Blocks until the stream has done all that was enqueued.
   void synchronize(engine::StreamId stream);
+  /// When this rank's latest operation ended, of monotonic_now(): the stream may go on from then
+  /// on. Tells the time of operations to a thread that slept meanwhile.
+  [[nodiscard]] engine::Seconds finished_at() const;
 
   /// Nothing of this rank is under way any more, so that without new calls nothing happens; streams
   /// that wait at a gate and completions that wait to be polled do not count. For tests: all ranks

@@ -168,6 +168,12 @@ void HwPort::finish(WorkId work, const Status& status) {
   work_.notices += 1;
   const std::scoped_lock lock(finished_mutex_);
   HOCCL_CHECK(finished_.emplace(work, status).second, "work {} finishes twice", work);
+  finished_at_ = monotonic_now();
+}
+
+Seconds HwPort::finished_at() const {
+  const std::scoped_lock lock(finished_mutex_);
+  return finished_at_;
 }
 
 std::optional<Status> HwPort::query(WorkId work) const {

@@ -28,7 +28,7 @@ constexpr Seconds kSpin(5e-6);
 constexpr Seconds kSpinAtWork(1e-3);
 /// Only where that takes nothing from others: with 2 ranks on 16 virtual cores operations took 5 to
 /// 15% less time so, with 8 up to 18 times as much (one H200, medians of 5 rounds of 8 operations).
-constexpr unsigned kCoresPerRankToSpinAtWork = 8;
+constexpr unsigned kCoresPerRankToSpinAtWork = 4;
 /// How long it sleeps between two looks at a GPU that is at work, where ranks share cores: some
 /// copies' time.
 constexpr Seconds kNap(20e-6);

@@ -65,7 +65,7 @@ class Measurement {
   /// One operation of this rank, if it has a part in it.
   void enqueue();
   std::shared_ptr<engine::Work> call();
-  /// Seconds of `count` back-to-back operations.
+  /// Seconds of `count` back-to-back operations, until the last one's gate opens.
   engine::Seconds run(int count);
   /// Of a warm-up that took this rank `warmup_time`.
   [[nodiscard]] int choose_iterations(engine::Seconds warmup_time);
