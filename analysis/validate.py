@@ -41,6 +41,7 @@ from analysis.validate_records import (
     judged_of,
     load_records,
 )
+from analysis.validate_repeats import repeats_of, repeats_table
 from analysis.validate_tables import (
     groups,
     judged,
@@ -145,22 +146,26 @@ def study(
             pictures.append(
                 draw_both_timelines(program, config, record, calibration.label, folder)
             )
-    tables = [
-        summary_table(config, points),
-        verdict_table(config, points),
-        parts_table(config, points),
+    summary, verdicts = summary_table(config, points), verdict_table(config, points)
+    tables = [summary, verdicts, parts_table(config, points)]
+    shown = [summary, verdicts]
+    if repeats := repeats_of(records, points):
+        again = repeats_table(config, repeats)
+        tables.insert(1, again)
+        shown.append(again)
+    commands = [
+        command(program, config, record) for record in records if not record.machine.repeats
     ]
-    commands = [command(program, config, record) for record in records]
     manifest = build_manifest(config, calibration, commands, program)
     manifest["records"] = hashes(records)
     write_manifest(folder / "manifest.json", manifest)
     tail = render_calibration(calibration) + render_manifest(manifest)
     write_section(results, NAME, render(config, pictures, tables, tail))
-    for table in tables[:2]:
+    for table in shown:
         _show(table)
-    missed = [row for row in tables[0].rows if "NO" in row]
-    print(f"{len(judged(points))} checked, {len(tables[0].rows) - len(missed)} of "
-          f"{len(tables[0].rows)} classes within their band")
+    missed = [row for row in summary.rows if "NO" in row]
+    print(f"{len(judged(points))} checked, {len(summary.rows) - len(missed)} of "
+          f"{len(summary.rows)} classes within their band")
     if update_figures:
         for picture in pictures:
             with replaced(source / picture.svg.name) as temporary:

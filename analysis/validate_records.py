@@ -34,6 +34,8 @@ class Machine:
     # Threads of one process, or processes.
     ranks: str
     note: str
+    # The folder whose records these measure again, to tell how well measurements repeat; or empty.
+    repeats: str = ""
 
     @property
     def label(self) -> str:
@@ -57,6 +59,8 @@ class Record:
     host: str
     seed: int
     message_bytes: dict[int, int]
+    # Median of the rounds, by size.
+    time_us: dict[int, float]
     # Then it is there to be drawn, and not judged.
     has_timeline: bool
 
@@ -91,6 +95,7 @@ def load_machine(path: Path) -> Machine:
         date=table.take("date", str),
         ranks=table.take_one_of("ranks", ("threads", "processes")),
         note=table.take_optional("note", str) or "",
+        repeats=table.take_optional("repeats", str) or "",
     )
     table.done()
     return machine
@@ -125,6 +130,7 @@ def load_record(path: Path, machine: Machine) -> Record:
             message_bytes={
                 int(result["size_bytes"]): int(result["message_bytes"]) for result in results
             },
+            time_us={int(result["size_bytes"]): float(result["time_us"]) for result in results},
             has_timeline=any("trace" in result for result in results),
         )
     except OSError as error:
@@ -159,12 +165,15 @@ def load_records(config: ValidateConfig, folder: Path) -> list[Record]:
     for record in records:
         if record.seed != config.seed:
             raise InputError(f"{record.path}: seed {record.seed}: expected {config.seed}")
-    _refuse_repetition(judged_of(records))
+    _refuse_repetition(record for record in records if not record.has_timeline)
     return records
 
 
 def judged_of(records: Iterable[Record]) -> list[Record]:
-    return [record for record in records if not record.has_timeline]
+    """Those that are simulated and compared."""
+    return [
+        record for record in records if not record.has_timeline and not record.machine.repeats
+    ]
 
 
 def _refuse_repetition(records: Iterable[Record]) -> None:

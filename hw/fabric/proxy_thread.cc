@@ -27,7 +27,8 @@ constexpr Seconds kSpin(5e-6);
 /// wake-up would be part of the operation's time.
 constexpr Seconds kSpinAtWork(1e-3);
 /// Only where that takes nothing from others: with 2 ranks on 16 virtual cores operations took 5 to
-/// 15% less time so, with 8 up to 18 times as much (one H200, medians of 5 rounds of 8 operations).
+/// 15% less time so, with 8, whose callers spun, too, up to 18 times as much (one H200, medians of
+/// 5 rounds of 8 operations).
 constexpr unsigned kCoresPerRankToSpinAtWork = 4;
 /// How long it sleeps between two looks at a GPU that is at work, where ranks share cores: some
 /// copies' time.

@@ -72,6 +72,10 @@ void SimFabric::enqueue_kernel(Rank rank, engine::StreamId stream, Seconds durat
   sim_port(rank).enqueue_kernel(stream, duration);
 }
 
+std::optional<Seconds> SimFabric::finished_at(Rank rank) const {
+  return ports_.at(rank.index())->finished_at();
+}
+
 Seconds SimFabric::stream_idle_since(Rank rank, engine::StreamId stream) {
   return sim_port(rank).stream(stream).idle_since();
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -68,6 +69,8 @@ class SimFabric : public engine::Fabric {
   void enqueue_kernel(engine::Rank rank, engine::StreamId stream, engine::Seconds duration);
   /// When the stream's last gate or kernel ended: after run(), when it became idle.
   [[nodiscard]] engine::Seconds stream_idle_since(engine::Rank rank, engine::StreamId stream);
+  /// When this rank's latest operation ended; none: its proxy has ended none.
+  [[nodiscard]] std::optional<engine::Seconds> finished_at(engine::Rank rank) const;
 
   /// What the rank's proxy spent its core's time on.
   [[nodiscard]] const CpuAccount& proxy_time(engine::Rank rank) const;

@@ -113,8 +113,9 @@ void SimPort::open_gate(engine::Gate gate_name, engine::Sequence sequence) {
 
 void SimPort::finish(engine::WorkId work, const engine::Status& status) {
   charge(CpuPart::kNotify, world_.calibration.cpu.finish);
+  finished_at_ = cpu_.free_at();
   const bool is_first =
-      finished_.try_emplace(work, Finished{.status = status, .time = cpu_.free_at()}).second;
+      finished_.try_emplace(work, Finished{.status = status, .time = *finished_at_}).second;
   HOCCL_CHECK(is_first, "rank {}: work {} finished twice", rank_, work);
 }
 

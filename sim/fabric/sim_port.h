@@ -81,6 +81,8 @@ class SimPort : public engine::Port {
   [[nodiscard]] SimStream& stream(engine::StreamId id);
   /// When finish() was called for `work`.
   [[nodiscard]] std::optional<engine::Seconds> finish_time(engine::WorkId work) const;
+  /// When it was called last; none: never.
+  [[nodiscard]] std::optional<engine::Seconds> finished_at() const { return finished_at_; }
   /// All queue pairs over `nic`, at either end, break now; also those created later.
   void fail_nic(engine::NicId nic);
 
@@ -149,6 +151,7 @@ class SimPort : public engine::Port {
   std::map<engine::Gate, std::unique_ptr<SimGate>> gates_;
   std::deque<Action> actions_;
   std::unordered_map<engine::WorkId, Finished> finished_;
+  std::optional<engine::Seconds> finished_at_;
 };
 
 }  // namespace hoccl::sim

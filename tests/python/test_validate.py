@@ -23,10 +23,12 @@ from analysis.validate_records import (
     Point,
     Record,
     format_points,
+    judged_of,
     load_machine,
     load_record,
     load_records,
 )
+from analysis.validate_repeats import repeats_of, repeats_table
 from analysis.validate_tables import (
     by_class,
     judged,
@@ -126,6 +128,7 @@ def _point(size: str, error_pct: float, part: str = "all", role: Any = "checking
         host="a CPU",
         seed=1,
         message_bytes={size_bytes: size_bytes},
+        time_us={size_bytes: 100.0},
         has_timeline=False,
     )
     row = ValidationRow(size_bytes, part, 100.0 + error_pct, 100.0, 98.0, 105.0, error_pct, 100)
@@ -325,6 +328,49 @@ def test_figures_name_both_origins() -> None:
     fills = {line.get_ydata()[0]: line.get_markerfacecolor() for line in whole.lines[:2]}
     assert fills[-2.0] == "white"
     assert fills[9.0] != "white"
+
+
+def _again(folder: Path, record: dict[str, Any]) -> None:
+    """A second measurement of the study's folder."""
+    path = folder / "results" / "gpu-again" / "a.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(record), encoding="utf-8")
+    (path.parent / "machine.toml").write_text(MACHINE + 'repeats = "gpu"\n', encoding="utf-8")
+
+
+def test_what_was_measured_again_is_not_simulated_and_tells_how_measurements_repeat(
+    tmp_path: Path,
+) -> None:
+    source = _study(tmp_path / "study", {"a.json": _record_json(["512KiB", "2MiB", "4MiB"])})
+    again = _record_json(["2MiB", "4MiB"])
+    again["results"][1]["time_us"] = 110.0
+    _again(source, again)
+    config = load_validate_config(source / "config.toml")
+    records = load_records(config, source / "results")
+    first = [record for record in records if record.folder == "gpu"]
+    assert judged_of(records) == first
+    rows = [(parse_size("2MiB"), "fitting"), (parse_size("4MiB"), "checking"),
+            (parse_size("512KiB"), "checking")]
+    points = [
+        Point(first[0], role, ValidationRow(size, "all", 104.0, 100.0, 98.0, 105.0, 4.0, 100))
+        for size, role in rows
+    ]
+    repeats = repeats_of(records, points)
+    assert [(repeat.point, round(repeat.difference_pct, 6)) for repeat in repeats] == [
+        (points[1], 10.0)
+    ]
+    assert repeats_table(config, repeats).rows == [
+        ("gpu", "cuda×loopback-map", "≥ 1MiB", "≤ 5", pytest.approx(10.0), pytest.approx(10.0),
+         "0 of 1", 4.0, 4.0, "1 of 1")
+    ]
+
+
+def test_second_measurement_of_nothing_is_refused(tmp_path: Path) -> None:
+    source = _study(tmp_path / "study", {"a.json": _record_json(["4MiB"])})
+    _again(source, _record_json(["8MiB"]))
+    records = load_records(load_validate_config(source / "config.toml"), source / "results")
+    with pytest.raises(InputError, match="8MiB: expected a record of that in gpu"):
+        repeats_of(records, [])
 
 
 def test_csv_holds_every_point() -> None:

@@ -1,0 +1,90 @@
+"""How well measurements repeat: records that were measured twice.
+
+No simulation can be nearer to a measurement than the same measurement, made again, is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections.abc import Sequence
+
+from analysis.load import InputError
+from analysis.report import DataTable
+from analysis.units import format_size
+from analysis.validate_config import ValidateConfig
+from analysis.validate_records import MACHINE, Point, Record, judged_of
+from analysis.validate_tables import by_class, error_pct, groups, judged
+
+
+@dataclasses.dataclass(frozen=True)
+class Repeat:
+    """A point of a record that was measured again."""
+
+    point: Point
+    again_us: float
+
+    @property
+    def difference_pct(self) -> float:
+        assert self.point.row.measured_us is not None
+        return 100.0 * (self.again_us / self.point.row.measured_us - 1.0)
+
+
+def _key(record: Record, folder: str, size_bytes: int) -> tuple[str, str, str, int, int]:
+    return folder, record.backend, record.pattern, record.ranks, size_bytes
+
+
+def repeats_of(records: Sequence[Record], points: Sequence[Point]) -> list[Repeat]:
+    """Whole operations at checking sizes, in the order of the points.
+
+    Raises InputError for a record that measures again what was not measured.
+    """
+    again: dict[object, float] = {}
+    known = {
+        _key(record, record.folder, size)
+        for record in judged_of(records)
+        for size in record.time_us
+    }
+    for record in records:
+        if not record.machine.repeats:
+            continue
+        for size, time_us in record.time_us.items():
+            key = _key(record, record.machine.repeats, size)
+            if key not in known:
+                raise InputError(
+                    f"{record.path}: {record.pattern}, {record.ranks} ranks, {format_size(size)}: "
+                    f"expected a record of that in {record.machine.repeats}, which {MACHINE} names"
+                )
+            again[key] = time_us
+    found = []
+    for point in judged(points):
+        key = _key(point.record, point.record.folder, point.row.size_bytes)
+        if key in again:
+            found.append(Repeat(point, again[key]))
+    return found
+
+
+def repeats_table(config: ValidateConfig, repeats: Sequence[Repeat]) -> DataTable:
+    """The second measurement and the simulation against the first measurement, side by side."""
+    again = {id(repeat.point): repeat for repeat in repeats}
+    rows: list[tuple[str | float, ...]] = []
+    for (folder, backend), own in groups(repeat.point for repeat in repeats).items():
+        for name, points in by_class(own, config.bands).items():
+            within = config.bands.within_pct(points[0].row.size_bytes)
+            cells: list[str | float] = []
+            for values in (
+                [abs(again[id(point)].difference_pct) for point in points],
+                [abs(error_pct(point)) for point in points],
+            ):
+                inside = sum(value <= within for value in values)
+                cells += [statistics.median(values), max(values), f"{inside} of {len(values)}"]
+            rows.append((folder, backend, name, f"≤ {within:g}", *cells))
+    return DataTable(
+        "Measured again, and simulated, against measured",
+        "The same records made a second time with the same program on the same machine, and the "
+        "simulation, both as |difference| from the first measurement in percent, at checking sizes "
+        "that were measured twice. What the second measurement misses no simulation can promise.",
+        ("records", "backend", "sizes", "allowed", "again: median %", "again: max %",
+         "again: within", "simulated: median %", "simulated: max %", "simulated: within"),
+        rows,
+    )
