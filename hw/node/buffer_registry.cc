@@ -191,6 +191,7 @@ void BufferRegistry::imported(Rank owner, const Packet& reply,
   {
     const std::scoped_lock lock(mutex_);
     if (importing_.erase(buffer) == 0) return;  // nobody asked
+    telling_ += 1;
     std::shared_ptr<MemoryBlock>& block = mapped_[{owner, reply.allocation}];
     const std::int64_t allocated = reply.block.size_bytes;
     const bool in_bounds = reply.offset >= 0 && reply.size >= 0 && reply.offset <= allocated &&
@@ -205,7 +206,13 @@ void BufferRegistry::imported(Rank owner, const Packet& reply,
     if (ok) imported_[buffer] = {block, Bytes(reply.offset), Bytes(reply.size), reply.allocation};
     if (block == nullptr) mapped_.erase({owner, reply.allocation});
   }
-  completed_(BufferImported{buffer, ok});
+  tell_imported({&buffer, 1}, ok);
+}
+
+void BufferRegistry::tell_imported(std::span<const BufferHandle> buffers, bool ok) {
+  for (const BufferHandle& buffer : buffers) completed_(BufferImported{buffer, ok});
+  const std::scoped_lock lock(mutex_);
+  telling_ -= buffers.size();
 }
 
 /// Copies that are under way keep the memory mapped themselves.
@@ -226,11 +233,12 @@ void BufferRegistry::peer_lost(Rank peer) {
       if (buffer.owner == peer) refused.push_back(buffer);
     }
     for (const BufferHandle& buffer : refused) importing_.erase(buffer);
+    telling_ += refused.size();
     // Copies that are under way keep the memory mapped themselves.
     std::erase_if(mapped_, [&](const auto& entry) { return entry.first.first == peer; });
     std::erase_if(imported_, [&](const auto& entry) { return entry.first.owner == peer; });
   }
-  for (const BufferHandle& buffer : refused) completed_(BufferImported{buffer, false});
+  tell_imported(refused, false);
 }
 
 PinnedBytes BufferRegistry::bytes(const Region& region) {
@@ -255,7 +263,7 @@ PinnedBytes BufferRegistry::bytes(const Region& region) {
 
 bool BufferRegistry::idle() const {
   const std::scoped_lock lock(mutex_);
-  return importing_.empty();
+  return importing_.empty() && telling_ == 0;
 }
 
 }  // namespace hoccl::hw

@@ -46,7 +46,7 @@ class BufferRegistry {
   void receive(LocalMesh::Packet packet);
   /// Refuses its imports and drops its memory. After the proxy has been told of the loss.
   void peer_lost(engine::Rank peer);
-  /// Imports that have not come yet.
+  /// No import is to come or on its way to `completed`.
   [[nodiscard]] bool idle() const;
 
   /// Whether a packet is for this registry.
@@ -83,6 +83,8 @@ class BufferRegistry {
   void tell_importers(const Allocation& allocation);
   void answer(engine::Rank importer, const Packet& request);
   void imported(engine::Rank owner, const Packet& reply, std::vector<FileDescriptor> descriptors);
+  /// Of imports that were counted in telling_.
+  void tell_imported(std::span<const engine::BufferHandle> buffers, bool ok);
   void invalidate(engine::Rank owner, std::uint32_t allocation);
   void send(engine::Rank peer, const Packet& packet, std::span<const int> descriptors = {});
 
@@ -97,6 +99,7 @@ class BufferRegistry {
   std::map<engine::BufferHandle, Imported> imported_;
   std::map<AllocationKey, std::shared_ptr<MemoryBlock>> mapped_;
   std::set<engine::BufferHandle> importing_;
+  std::size_t telling_ = 0;  ///< no longer importing, but `completed` has not returned
   std::set<engine::Rank> lost_;
 };
 
