@@ -34,7 +34,7 @@ class Machine:
     # Threads of one process, or processes.
     ranks: str
     note: str
-    # The folder whose records these measure again, to tell how well measurements repeat; or empty.
+    # The folder whose records were made again here, to tell how well measurements repeat; or empty.
     repeats: str = ""
 
     @property

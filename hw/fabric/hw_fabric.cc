@@ -133,7 +133,9 @@ void HwFabric::enqueue_callback(StreamId stream, std::function<void()> callback)
 
 void HwFabric::synchronize(StreamId stream) { impl_->port->streams().synchronize(stream); }
 
-engine::Seconds HwFabric::finished_at() const { return impl_->port->finished_at(); }
+std::optional<engine::Seconds> HwFabric::finished_at() const { return impl_->port->finished_at(); }
+
+void HwFabric::require_healthy(StreamId stream) { impl_->port->streams().require_healthy(stream); }
 
 bool HwFabric::idle() const { return impl_->port->idle(); }
 

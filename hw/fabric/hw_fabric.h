@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -64,9 +65,11 @@ class HwFabric final : public engine::Fabric {
   void enqueue_callback(engine::StreamId stream, std::function<void()> callback);
   /// Blocks until the stream has done all that was enqueued.
   void synchronize(engine::StreamId stream);
-  /// When this rank's latest operation ended, of monotonic_now(): the stream may go on from then
-  /// on. Tells the time of operations to a thread that slept meanwhile.
-  [[nodiscard]] engine::Seconds finished_at() const;
+  /// When the proxy ended this rank's latest operation (monotonic_now()), just before it let the
+  /// stream go on; none: it has ended none. For a thread that slept meanwhile.
+  [[nodiscard]] std::optional<engine::Seconds> finished_at() const;
+  /// Throws CudaError when the stream's GPU has failed: what waits in the stream never ends then.
+  void require_healthy(engine::StreamId stream);
 
   /// Nothing of this rank is under way any more, so that without new calls nothing happens; streams
   /// that wait at a gate and completions that wait to be polled do not count. For tests: all ranks

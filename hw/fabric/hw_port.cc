@@ -171,7 +171,7 @@ void HwPort::finish(WorkId work, const Status& status) {
   finished_at_ = monotonic_now();
 }
 
-Seconds HwPort::finished_at() const {
+std::optional<Seconds> HwPort::finished_at() const {
   const std::scoped_lock lock(finished_mutex_);
   return finished_at_;
 }

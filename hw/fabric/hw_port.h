@@ -71,8 +71,8 @@ class HwPort final : public engine::Port {
   void submit(std::shared_ptr<const engine::Command> command) override;
   [[nodiscard]] std::optional<engine::Status> query(engine::WorkId work) const override;
 
-  /// When the latest operation ended (monotonic_now()).
-  [[nodiscard]] engine::Seconds finished_at() const;
+  /// When finish() was called last (monotonic_now()); none: never.
+  [[nodiscard]] std::optional<engine::Seconds> finished_at() const;
 
   [[nodiscard]] Doorbell& doorbell() const { return node_->doorbell(); }
   [[nodiscard]] Node& node() { return *node_; }
@@ -119,7 +119,7 @@ class HwPort final : public engine::Port {
   std::set<engine::Rank> lost_;             ///< of the polling thread
   mutable std::mutex finished_mutex_;
   std::map<engine::WorkId, engine::Status> finished_;
-  engine::Seconds finished_at_{0.0};
+  std::optional<engine::Seconds> finished_at_;
   bool foreground_reported_ = false;
   std::atomic<double> submit_seconds_{0.0};
   std::atomic<double> polled_at_{monotonic_now().count()};

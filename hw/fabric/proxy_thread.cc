@@ -26,9 +26,10 @@ constexpr Seconds kSpin(5e-6);
 /// While operations are under way: what it waits for then comes from other proxies and soon, and a
 /// wake-up would be part of the operation's time.
 constexpr Seconds kSpinAtWork(1e-3);
-/// Only where that takes nothing from others: with 2 ranks on 16 virtual cores operations took 5 to
-/// 15% less time so, with 8, whose callers spun, too, up to 18 times as much (one H200, medians of
-/// 5 rounds of 8 operations).
+/// Only where that takes nothing from others. On 16 virtual cores operations took 5 to 15% less
+/// time so with 2 ranks; with 4, whose callers slept, from 39% less to 12% more (24 cases, median
+/// 0); with 8, whose callers spun, up to 18 times as much (one H200, medians of 5 rounds of 8
+/// operations).
 constexpr unsigned kCoresPerRankToSpinAtWork = 4;
 /// How long it sleeps between two looks at a GPU that is at work, where ranks share cores: some
 /// copies' time.

@@ -32,6 +32,8 @@ constexpr Seconds kTimePerSize(1.0);
 /// Between two looks whether operations have ended.
 constexpr Seconds kShortestNap(50e-6);
 constexpr Seconds kLongestNap(1e-3);
+/// Seldom, because it is a call of the driver, which holds up the proxy.
+constexpr Seconds kBetweenLooksAtStream(0.2);
 
 Seconds caller_cpu_time() {
   timespec time = {};
@@ -47,10 +49,16 @@ Seconds median(std::vector<Seconds> values) {
 }
 
 /// Takes next to nothing from the cores that proxies need, unlike a thread that waits for a stream
-/// of CUDA, which spins.
-void sleep_until_ended(const engine::Work& work, Seconds begin) {
+/// of CUDA, which spins. Throws CudaError.
+void sleep_until_ended(const engine::Work& work, Seconds begin, HwFabric& fabric) {
+  Seconds looked = begin;
   while (!work.status()) {
-    const Seconds nap = std::clamp((monotonic_now() - begin) / 8, kShortestNap, kLongestNap);
+    const Seconds now = monotonic_now();
+    if (now - looked > kBetweenLooksAtStream) {
+      fabric.require_healthy(kStream);
+      looked = now;
+    }
+    const Seconds nap = std::clamp((now - begin) / 8, kShortestNap, kLongestNap);
     std::this_thread::sleep_for(std::chrono::duration<double>(nap.count()));
   }
 }
@@ -173,9 +181,9 @@ Seconds Measurement::run(int count) {
   const Seconds begin = monotonic_now();
   for (int i = 0; i < count; ++i) enqueue();
   if (works_.empty()) return Seconds(0.0);
-  sleep_until_ended(*works_.back(), begin);
+  sleep_until_ended(*works_.back(), begin, fabric_);
   fabric_.synchronize(kStream);
-  return fabric_.finished_at() - begin;
+  return fabric_.finished_at().value() - begin;
 }
 
 int Measurement::choose_iterations(Seconds warmup_time) {

@@ -26,7 +26,8 @@ class RunFailed : public std::runtime_error {
 };
 
 /// One rank's part of a measurement, as nccl-tests measures: buffers are allocated once, a warm-up,
-/// then rounds of back-to-back operations on one stream behind a barrier. Collective: all ranks
+/// then rounds of back-to-back operations on one stream behind a barrier (but a round ends when its
+/// last operation does, before the stream has gone on). Collective: all ranks
 /// construct it and call everything in the same order, also those that only relay.
 class Measurement {
  public:
@@ -65,7 +66,7 @@ class Measurement {
   /// One operation of this rank, if it has a part in it.
   void enqueue();
   std::shared_ptr<engine::Work> call();
-  /// Seconds of `count` back-to-back operations, until the last one's gate opens.
+  /// Seconds of `count` back-to-back operations, until the proxy has ended the last one.
   engine::Seconds run(int count);
   /// Of a warm-up that took this rank `warmup_time`.
   [[nodiscard]] int choose_iterations(engine::Seconds warmup_time);

@@ -162,6 +162,11 @@ void CudaStreams::synchronize(StreamId id) {
   require_cuda(cudaStreamSynchronize(stream), "wait for a stream");
 }
 
+void CudaStreams::require_healthy(StreamId id) {
+  const cudaError_t result = cudaStreamQuery(stream_of(id));
+  if (result != cudaErrorNotReady) require_cuda(result, "look at a stream");
+}
+
 void CudaStreams::open_gate(Gate gate, Sequence sequence) {
   const std::scoped_lock lock(mutex_);
   std::atomic<std::uint64_t>& done = state_of(gate).words->done;

@@ -35,6 +35,7 @@ class CudaStreams final : public Streams {
   void enqueue_foreground(engine::StreamId stream, ForegroundBoard& board, bool active) override;
   void enqueue(engine::StreamId stream, std::function<void()> task) override;
   void synchronize(engine::StreamId stream) override;
+  void require_healthy(engine::StreamId stream) override;
 
   void open_gate(engine::Gate gate, engine::Sequence sequence) override;
   std::optional<engine::GateReached> poll() override;

@@ -23,6 +23,8 @@ class Streams {
   virtual void enqueue(engine::StreamId stream, std::function<void()> task) = 0;
   /// Blocks until the stream has done all that was enqueued.
   virtual void synchronize(engine::StreamId stream) = 0;
+  /// Throws when the stream has failed, so that what was enqueued never ends.
+  virtual void require_healthy(engine::StreamId) {}
 
   virtual void open_gate(engine::Gate gate, engine::Sequence sequence) = 0;
   /// Ready marks that were passed and that nobody was told of.

@@ -38,7 +38,8 @@ struct Scenario {
   int iterations = 1;
   /// The measured iterations are enqueued one behind the other while the first ones already run, as
   /// `hoccl run` and nccl-tests do: launches are part of the time, and a rank that is done begins
-  /// the next one. Else each is enqueued ahead of its time and runs alone.
+  /// the next one; the time ends when the last proxy ends the last one. Else each is enqueued ahead
+  /// of its time and runs alone.
   bool back_to_back = false;
 };
 

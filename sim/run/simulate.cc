@@ -129,8 +129,8 @@ class Experiment {
     return end_ - begin;
   }
 
-  /// Returns the time of all of them, until the last one's gate opens, as `hoccl run` measures it
-  /// (a rival's: until the last stream is done).
+  /// Returns the time of all of them, until the last one was ended by its proxy, as `hoccl run`
+  /// measures it (a rival's: until the last stream is done).
   Seconds iterate_back_to_back(int count, MeasuredTrace* trace) {
     works_.clear();
     const Seconds begin = fabric_.now();

@@ -330,9 +330,9 @@ def test_figures_name_both_origins() -> None:
     assert fills[9.0] != "white"
 
 
-def _again(folder: Path, record: dict[str, Any]) -> None:
+def _again(folder: Path, record: dict[str, Any], name: str = "gpu-again") -> None:
     """A second measurement of the study's folder."""
-    path = folder / "results" / "gpu-again" / "a.json"
+    path = folder / "results" / name / "a.json"
     path.parent.mkdir()
     path.write_text(json.dumps(record), encoding="utf-8")
     (path.parent / "machine.toml").write_text(MACHINE + 'repeats = "gpu"\n', encoding="utf-8")
@@ -345,6 +345,9 @@ def test_what_was_measured_again_is_not_simulated_and_tells_how_measurements_rep
     again = _record_json(["2MiB", "4MiB"])
     again["results"][1]["time_us"] = 110.0
     _again(source, again)
+    traced = _record_json(["4MiB"])
+    traced["results"][0] |= {"trace": {}, "time_us": 500.0}
+    (source / "results" / "gpu-again" / "b_timeline.json").write_text(json.dumps(traced))
     config = load_validate_config(source / "config.toml")
     records = load_records(config, source / "results")
     first = [record for record in records if record.folder == "gpu"]
@@ -364,11 +367,22 @@ def test_what_was_measured_again_is_not_simulated_and_tells_how_measurements_rep
                      "1 of 1"]
 
 
-def test_second_measurement_of_nothing_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("again", "words"),
+    [
+        ([_record_json(["8MiB"])], "8MiB: expected a record of that"),
+        ([_record_json(["4MiB"], host="another CPU")], "made on the same machine, in gpu"),
+        ([_record_json(["4MiB"])] * 2, "was made a second time elsewhere, too"),
+    ],
+)
+def test_second_measurements_that_do_not_fit_are_refused(
+    tmp_path: Path, again: list[dict[str, Any]], words: str
+) -> None:
     source = _study(tmp_path / "study", {"a.json": _record_json(["4MiB"])})
-    _again(source, _record_json(["8MiB"]))
+    for number, record in enumerate(again):
+        _again(source, record, f"gpu-again{number}")
     records = load_records(load_validate_config(source / "config.toml"), source / "results")
-    with pytest.raises(InputError, match="8MiB: expected a record of that in gpu"):
+    with pytest.raises(InputError, match=words):
         repeats_of(records, [])
 
 

@@ -105,7 +105,9 @@ TEST_F(Gates, TheStatusOfFinishedWorkCanBeQueried) {
   engine::Status status;
   status.cause = engine::Cause::kTimeout;
   status.rank = Rank(2);
+  EXPECT_FALSE(fabric_->finished_at(Rank(0)).has_value());
   port(0).finish(kWork, status);
+  EXPECT_EQ(fabric_->finished_at(Rank(0)), constants_.cpu.finish);
   ASSERT_TRUE(port(0).query(kWork).has_value());
   EXPECT_EQ(port(0).query(kWork)->rank, Rank(2));
   EXPECT_EQ(port(0).finish_time(kWork), constants_.cpu.finish);

@@ -67,6 +67,19 @@ TEST(Simulate, BackToBackOperationsTakeAboutTheTimeOfOneEach) {
   EXPECT_EQ(four.link_bytes->nic, 32_MiB);
 }
 
+// As `hoccl run` measures: only between operations is a stream's way back part of the time.
+TEST(Simulate, BackToBackOperationsEndBeforeTheLastStreamGoesOn) {
+  Scenario scenario = hoccl_scenario(8);
+  scenario.back_to_back = true;
+  const auto with_resume = [&](Seconds resume, int iterations) {
+    scenario.calibration.gate.resume_latency = resume;
+    scenario.iterations = iterations;
+    return simulated(scenario, 1_MiB).time;
+  };
+  EXPECT_EQ(with_resume(1_us, 1), with_resume(100_us, 1));
+  EXPECT_GT(with_resume(100_us, 2), with_resume(1_us, 2) + 40_us);
+}
+
 TEST(Simulate, ThreadsOfOneProcessWaitForTheDriversLock) {
   Scenario scenario = hoccl_scenario(8);
   scenario.topology = engine::preset_topology("h200-1x1").with_ranks(4);
