@@ -41,7 +41,7 @@ from analysis.validate_records import (
     judged_of,
     load_records,
 )
-from analysis.validate_repeats import repeats_of, repeats_table
+from analysis.validate_repeats import repeats_of, repeats_table, times_again
 from analysis.validate_tables import (
     groups,
     judged,
@@ -131,6 +131,7 @@ def study(
     """The whole of it. Raises InputError and RunFailed."""
     config = load_validate_config(source / "config.toml")
     records = load_records(config, source / "results")
+    again_us = times_again(records)
     calibration = load_calibration(config.calibration)
     folder = results / NAME
     if folder.exists():
@@ -147,12 +148,9 @@ def study(
                 draw_both_timelines(program, config, record, calibration.label, folder)
             )
     summary, verdicts = summary_table(config, points), verdict_table(config, points)
-    tables = [summary, verdicts, parts_table(config, points)]
-    shown = [summary, verdicts]
-    if repeats := repeats_of(records, points):
-        again = repeats_table(config, repeats)
-        tables.insert(1, again)
-        shown.append(again)
+    repeats = repeats_of(again_us, points)
+    again = [repeats_table(config, repeats)] if repeats else []
+    tables = [summary, *again, verdicts, parts_table(config, points)]
     commands = [
         command(program, config, record) for record in records if not record.machine.repeats
     ]
@@ -161,7 +159,7 @@ def study(
     write_manifest(folder / "manifest.json", manifest)
     tail = render_calibration(calibration) + render_manifest(manifest)
     write_section(results, NAME, render(config, pictures, tables, tail))
-    for table in shown:
+    for table in (summary, verdicts, *again):
         _show(table)
     missed = [row for row in summary.rows if "NO" in row]
     print(f"{len(judged(points))} checked, {len(summary.rows) - len(missed)} of "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from analysis.load import InputError
 from analysis.report import DataTable
@@ -12,6 +12,10 @@ from analysis.units import format_size
 from analysis.validate_config import ValidateConfig
 from analysis.validate_records import MACHINE, Point, Record, judged_of
 from analysis.validate_tables import by_class, error_pct, groups, judged
+
+
+# Folder of the first measurement, backend, pattern, ranks, size.
+Key = tuple[str, str, str, int, int]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +31,7 @@ class Repeat:
         return 100.0 * (self.again_us / self.point.row.measured_us - 1.0)
 
 
-def _key(record: Record, folder: str, size_bytes: int) -> tuple[str, str, str, int, int]:
+def _key(record: Record, folder: str, size_bytes: int) -> Key:
     return folder, record.backend, record.pattern, record.ranks, size_bytes
 
 
@@ -40,12 +44,12 @@ def _is_same_machine(left: Record, right: Record) -> bool:
     )
 
 
-def repeats_of(records: Sequence[Record], points: Sequence[Point]) -> list[Repeat]:
-    """Whole operations at checking sizes, in the order of the points.
+def times_again(records: Sequence[Record]) -> dict[Key, float]:
+    """Microseconds of what was made a second time.
 
     Raises InputError for a record of what was not measured before, or twice already.
     """
-    again: dict[object, float] = {}
+    again: dict[Key, float] = {}
     first = {
         _key(record, record.folder, size): record
         for record in judged_of(records)
@@ -65,6 +69,11 @@ def repeats_of(records: Sequence[Record], points: Sequence[Point]) -> list[Repea
             if key in again:
                 raise InputError(f"{what}: was made a second time elsewhere, too")
             again[key] = time_us
+    return again
+
+
+def repeats_of(again: Mapping[Key, float], points: Sequence[Point]) -> list[Repeat]:
+    """Whole operations at checking sizes, in the order of the points."""
     found = []
     for point in judged(points):
         key = _key(point.record, point.record.folder, point.row.size_bytes)

@@ -28,7 +28,7 @@ from analysis.validate_records import (
     load_record,
     load_records,
 )
-from analysis.validate_repeats import repeats_of, repeats_table
+from analysis.validate_repeats import repeats_of, repeats_table, times_again
 from analysis.validate_tables import (
     by_class,
     judged,
@@ -357,7 +357,7 @@ def test_what_was_measured_again_is_not_simulated_and_tells_how_measurements_rep
               ValidationRow(size, "all", 104.0, 100.0, 98.0, 105.0, 4.0, 100))
         for size in first[0].time_us
     ]
-    repeats = repeats_of(records, points)
+    repeats = repeats_of(times_again(records), points)
     assert [(repeat.point, round(repeat.difference_pct, 6)) for repeat in repeats] == [
         (points[2], 10.0)
     ]
@@ -383,7 +383,7 @@ def test_second_measurements_that_do_not_fit_are_refused(
         _again(source, record, f"gpu-again{number}")
     records = load_records(load_validate_config(source / "config.toml"), source / "results")
     with pytest.raises(InputError, match=words):
-        repeats_of(records, [])
+        times_again(records)
 
 
 def test_csv_holds_every_point() -> None:
