@@ -102,8 +102,6 @@ class Deriver {
   void derive_posts(const std::string& suffix, const std::string& name);
   void derive_latencies(const std::string& group, const std::string& name);
   void derive_lock();
-  void derive_words(const std::string& group, const std::string& name, const TransferFit& engine,
-                    Seconds launch);
   void derive_pcie();
   void derive_nvlink();
   void derive_gates();
@@ -132,8 +130,6 @@ void Deriver::derive_calls() {
   const std::string first(to_string(CopyClass::kDeviceToHost));
   put_call("post_event", {kEventCall, first, kCallSize}, "cudaEventRecord",
            "behind a copy in a busy stream");
-  put_call("post_word", {kWriteCall, first, kSignalSize, 1}, "cuStreamWriteValue64",
-           "behind a copy");
   query_copies_ = put_call("query_copies", {kQueryPending, first, kSignalSize, 1}, "cudaEventQuery",
                            "of a pending event");
   poll_copies_ = put_call("poll_copies", {kQueryDone, first, kSignalSize, 1}, "cudaEventQuery",
@@ -317,36 +313,6 @@ void Deriver::derive_latencies(const std::string& group, const std::string& name
           in_us(seen.front().second), engine::to_string(seen.front().first),
           launch < Seconds(0.0) ? fmt::format(": {:.3f} us, so none", engine::microseconds(launch))
                                 : ""));
-  derive_words(group, name, engine->fit, std::max(launch, Seconds(0.0)));
-}
-
-/// With a word behind it a copy is known to have ended after the sum of post_copy, launch, setup,
-/// size / rate and this.
-void Deriver::derive_words(const std::string& group, const std::string& name,
-                           const TransferFit& engine, Seconds launch) {
-  Evidence seen_evidence;
-  Seconds sum{0.0};
-  int count = 0;
-  for (const Bytes size : kLatencySizes) {
-    if (size < kSmallestFitted) continue;
-    const auto seen = median({kWriteSeen, name, size, 1}, seen_evidence);
-    if (!seen) continue;
-    sum += *seen - *post_copy_ - launch - *setup_ - size / engine.rate;
-    ++count;
-  }
-  if (count > 0) {
-    put(group + ".word_latency", in_us(sum / count), seen_evidence,
-        fmt::format("copies of {} to {} on an idle engine, from the call until the CPU sees a word "
-                    "written behind, less all other terms of that time",
-                    engine::to_string(kSmallestFitted), engine::to_string(kLatencySizes.back())));
-  }
-  Evidence evidence;
-  const auto with = median({kSignalEngineTime, name + "+write", kSignalSize, 1}, evidence);
-  const auto without = median({kSignalEngineTime, name + "+nothing", kSignalSize, 1}, evidence);
-  if (!with || !without) return;
-  put(group + ".word_time", in_us(*with - *without), evidence,
-      fmt::format("copies of {} back to back take {} each with a word written behind each, else {}",
-                  engine::to_string(kSignalSize), in_us(*with), in_us(*without)));
 }
 
 void Deriver::derive_pcie() {

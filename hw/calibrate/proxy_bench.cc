@@ -133,7 +133,6 @@ void add_calls(const DriverCalls& driver, Samples& samples) {
     add("post_batch" + suffix, costs.front());
     add("post_copy_in_batch" + suffix, costs.back());
   }
-  add_mean("post_word", driver.word);
   add_mean("post_event", driver.event);
   add_mean("query_copies", driver.pending);
   add_mean("poll_copies", driver.done);

@@ -4,11 +4,9 @@
 #include <utility>
 
 #include "engine/base/check.h"
-#include "engine/copy_signal.h"
 #include "hw/copy/copy_channel.h"
 #include "hw/copy/post_copy_raii.h"
 #include "hw/cuda/cuda_devices.h"
-#include "hw/cuda/driver_raii.h"
 #include "hw/system/monotonic_clock.h"
 
 namespace hoccl::hw {
@@ -19,22 +17,8 @@ using engine::Outcome;
 using engine::Seconds;
 using engine::Ticket;
 
-namespace {
-
-/// A page: lanes of all classes.
-PinnedMemory allocate_words(int device) {
-  use_cuda_device(device);
-  return PinnedMemory(4096);
-}
-
-/// From a millisecond of looks on, more where ranks share cores: a GPU that has failed writes no
-/// words, so the driver is asked.
-constexpr std::int64_t kLooksUntilAsked = 4096;
-
-}  // namespace
-
 CudaCopyEngine::CudaCopyEngine(int device, bool strict, LegTrace& trace)
-    : device_(device), strict_(strict), words_(allocate_words(device)), trace_(trace) {}
+    : device_(device), strict_(strict), trace_(trace) {}
 
 CudaCopyEngine::~CudaCopyEngine() {
   // Memory of a copy that is under way is given back with its batch: not before it has ended.
@@ -64,18 +48,7 @@ CudaCopyEngine::LaneState& CudaCopyEngine::lane_of(Lane id) {
   if (known != lanes_.end()) return known->second;
   use_cuda_device(device_);
   const std::scoped_lock lock(lanes_mutex_);
-  const std::size_t number = lanes_.size();
-  LaneState& lane = lanes_[id];
-  // Zeroed memory is words at zero.
-  if (number < words_.size() / sizeof(Word)) {
-    lane.word = &(reinterpret_cast<Word*>(words_.data()) + number)->ticket;
-  }
-  return lane;
-}
-
-bool CudaCopyEngine::tells_by_word(const LaneState& lane) const {
-  if (lane.word == nullptr || trace_.is_on()) return false;  // legs are timed by events
-  return engine::copy_signal(lane.in_flight.empty()) == engine::CopySignal::kWord;
+  return lanes_[id];
 }
 
 bool CudaCopyEngine::idle() const {
@@ -102,24 +75,17 @@ std::vector<Copy> CudaCopyEngine::take_list() {
 void CudaCopyEngine::hand_over(Lane id, LaneState& lane) {
   use_cuda_device(device_);
   const bool traced = trace_.is_on();
-  const bool by_word = tells_by_word(lane);
   Batch batch{.copies = std::exchange(lane.open, take_list()),
               .last = lane.posted,
-              .end = std::nullopt,
+              .end = traced ? CudaEvent(CudaEvent::Timing::kOn) : take_event(),
               .begin = std::nullopt};
-  if (!by_word) batch.end = traced ? CudaEvent(CudaEvent::Timing::kOn) : take_event();
   const Seconds begin = monotonic_now();
   if (traced) batch.begin = clock_.begin(lane.stream.get());
   call(id.copy_class, batch.copies, lane.stream.get());
   const Seconds posted = monotonic_now();
-  if (by_word) {
-    require_driver(CudaDriver::get().stream_write_value_64(
-                       lane.stream.get(), reinterpret_cast<CUdeviceptr>(lane.word),
-                       static_cast<std::uint64_t>(batch.last), CU_STREAM_WRITE_VALUE_DEFAULT),
-                   "write a word behind copies");
-  } else {
-    require_cuda(cudaEventRecord(batch.end->get(), lane.stream.get()), "record an event");
-  }
+  // An event, because a word that the stream writes waits for other streams' copies
+  // (hw/GOTCHAS.md).
+  require_cuda(cudaEventRecord(batch.end.get(), lane.stream.get()), "record an event");
   const Seconds end = monotonic_now();
   use_.time += end - begin;
   if (!traced) {
@@ -129,7 +95,7 @@ void CudaCopyEngine::hand_over(Lane id, LaneState& lane) {
     } else {
       calls_.batches.at(copy_class).add(static_cast<double>(batch.copies.size()), posted - begin);
     }
-    (by_word ? calls_.word : calls_.event).add(end - posted);
+    calls_.event.add(end - posted);
   }
   lane.in_flight.push_back(std::move(batch));
   in_flight_.fetch_add(1);
@@ -170,24 +136,12 @@ std::optional<CopiesDone> CudaCopyEngine::poll() {
 }
 
 bool CudaCopyEngine::has_ended(LaneState& lane) {
-  const Batch& batch = lane.in_flight.front();
-  cudaError_t state = cudaErrorNotReady;
-  if (batch.end) {
-    const Seconds begin = monotonic_now();
-    state = cudaEventQuery(batch.end->get());
-    const Seconds took = monotonic_now() - begin;
-    use_.time += took;
-    (state == cudaErrorNotReady ? calls_.pending : calls_.done).add(took);
-  } else if (lane.word->load(std::memory_order_acquire) >= static_cast<std::uint64_t>(batch.last)) {
-    state = cudaSuccess;
-  } else if (++lane.looks >= kLooksUntilAsked) {
-    lane.looks = 0;
-    // The word comes before the stream is done, so only a failure is news.
-    state = cudaStreamQuery(lane.stream.get());
-    if (state == cudaSuccess) state = cudaErrorNotReady;
-  }
+  const Seconds begin = monotonic_now();
+  const cudaError_t state = cudaEventQuery(lane.in_flight.front().end.get());
+  const Seconds took = monotonic_now() - begin;
+  use_.time += took;
+  (state == cudaErrorNotReady ? calls_.pending : calls_.done).add(took);
   if (state == cudaErrorNotReady) return false;
-  lane.looks = 0;
   lane.is_broken = state != cudaSuccess;
   return true;
 }
@@ -219,14 +173,13 @@ std::optional<CopiesDone> CudaCopyEngine::poll_lane(Lane id, LaneState& lane) {
 }
 
 void CudaCopyEngine::finish(Lane id, Batch& batch) {
-  if (!batch.end) return;
   if (!batch.begin) {
-    free_events_.push_back(*std::move(batch.end));
+    free_events_.push_back(std::move(batch.end));
     return;
   }
   // The stream may have got there while the engine was still busy with another stream's copies.
   Seconds& engine_free = engine_free_[static_cast<std::size_t>(id.copy_class)];
-  const CudaCopyClock::Interval ran = clock_.interval(*batch.begin, *batch.end);
+  const CudaCopyClock::Interval ran = clock_.interval(*batch.begin, batch.end);
   Seconds begin = std::max(ran.begin, std::min(engine_free, ran.end));
   engine_free = std::max(engine_free, ran.end);
   // Inside a batch nothing tells one copy's end from the next one's begin but its bytes.

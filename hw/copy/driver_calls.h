@@ -58,7 +58,6 @@ struct DriverCalls {
       alone.at(i).merge(other.alone.at(i));
       batches.at(i).merge(other.batches.at(i));
     }
-    word.merge(other.word);
     event.merge(other.event);
     pending.merge(other.pending);
     done.merge(other.done);
@@ -66,7 +65,6 @@ struct DriverCalls {
 
   std::array<Calls, engine::kCopyClassCount> alone;      ///< copies, by class
   std::array<Batches, engine::kCopyClassCount> batches;  ///< of two and more copies, by class
-  Calls word;                                            ///< written behind copies
   Calls event;                                           ///< recorded behind copies
   Calls pending;  ///< questions about an event that has not happened
   Calls done;     ///< questions that find it has

@@ -39,8 +39,6 @@ struct CopyEngineConstants {
   double setup_overlap = 0.0;      ///< share of the set-up that runs beside the lane's last copy
   std::int64_t concurrency = 0;    ///< copies that one engine interleaves
   engine::Seconds completion_latency;  ///< from the last byte until the CPU can see the event
-  engine::Seconds word_latency;        ///< the same of a word written behind the copy
-  engine::Seconds word_time;           ///< the engine is occupied by the word
 };
 
 struct QueuePairConstants {
@@ -77,7 +75,6 @@ struct CpuConstants {
   CopyPostConstants post_d2h;   ///< the same with _d2h
   CopyPostConstants post_h2d;
   engine::Seconds post_event;  ///< the event behind a copy or batch
-  engine::Seconds post_word;   ///< the word instead
   /// How long a call of the GPU driver keeps other threads of its process out of it.
   engine::Seconds driver_lock;
   engine::Seconds post_write;

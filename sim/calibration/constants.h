@@ -14,8 +14,6 @@ void visit_copy_engine(std::string_view group, Constants& engine, Visitor& visit
   visit(group, "setup_overlap", engine.setup_overlap, 0.0, 1.0);
   visit(group, "concurrency", engine.concurrency, 1, 64);
   visit(group, "completion_latency", engine.completion_latency);
-  visit(group, "word_latency", engine.word_latency);
-  visit(group, "word_time", engine.word_time);
 }
 
 /// Calls `visit(group, name, value)` for every quantity and `visit(group, name, value, low, high)`
@@ -55,7 +53,6 @@ void visit_constants(CalibrationType& c, Visitor&& visit) {
   visit("cpu", "post_batch_h2d", c.cpu.post_h2d.batch);
   visit("cpu", "post_copy_in_batch_h2d", c.cpu.post_h2d.in_batch);
   visit("cpu", "post_event", c.cpu.post_event);
-  visit("cpu", "post_word", c.cpu.post_word);
   visit("cpu", "driver_lock", c.cpu.driver_lock);
   visit("cpu", "post_write", c.cpu.post_write);
   visit("cpu", "post_local_message", c.cpu.post_local_message);

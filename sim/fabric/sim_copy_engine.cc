@@ -11,9 +11,7 @@ CopyEngineParameters parameters_of(const CopyEngineConstants& constants) {
           .setup_in_batch = constants.setup_in_batch,
           .setup_overlap = constants.setup_overlap,
           .concurrency = static_cast<int>(constants.concurrency),
-          .completion_latency = constants.completion_latency,
-          .word_latency = constants.word_latency,
-          .word_time = constants.word_time};
+          .completion_latency = constants.completion_latency};
 }
 
 }  // namespace

@@ -16,9 +16,7 @@ class SimCopyEngine : public CopyObserver {
                 engine::TraceSink* trace);
 
   LaneId add_lane(const engine::Track& track);
-  void submit(LaneId lane, std::span<const Copy> batch, engine::CopySignal signal) {
-    engine_.submit(lane, batch, signal);
-  }
+  void submit(LaneId lane, std::span<const Copy> batch) { engine_.submit(lane, batch); }
 
   [[nodiscard]] bool is_traced() const { return trace_ != nullptr; }
   /// The tag under which the trace finds a copy's chunk; only when traced.

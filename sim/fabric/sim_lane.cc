@@ -8,7 +8,6 @@ namespace hoccl::sim {
 
 using engine::CopyClass;
 using engine::CopyRequest;
-using engine::CopySignal;
 using engine::PlaceId;
 using engine::Seconds;
 using engine::Ticket;
@@ -86,33 +85,25 @@ void SimLane::charge(const Batch& batch, Seconds cost) {
 void SimLane::flush() {
   const std::size_t flushed = open_;
   Batch& batch = batches_[flushed];
-  batch.signal = engine::copy_signal(!is_busy());
-  untold_.push_back(batch.signal);
+  ++untold_;
   // A batch completes as one, and completions are cumulative: its last copy reports for all.
   batch.copies.back().done =
       Callback::to<&SimLane::done>(*this, static_cast<std::uint64_t>(last_ticket_));
   const CopyPostConstants& post = world_.calibration.copy_post_of(lane_.copy_class);
   const auto count = static_cast<double>(batch.copies.size());
   charge(batch, batch.copies.size() == 1 ? post.alone : post.batch + count * post.in_batch);
-  // The engine need not wait for the call that puts a signal behind them.
+  // The engine need not wait for the call that puts an event behind them.
   world_.clock.at(port_.cpu().free_at(), Callback::to<&SimLane::launch>(*this, flushed));
-  charge(batch, batch.signal == CopySignal::kWord ? world_.calibration.cpu.post_word
-                                                  : world_.calibration.cpu.post_event);
+  charge(batch, world_.calibration.cpu.post_event);
   open_ = take_batch();
 }
 
 void SimLane::launch(std::uint64_t batch_index) {
   Batch& batch = batches_[batch_index];
-  engine_.submit(id_, batch.copies, batch.signal);
+  engine_.submit(id_, batch.copies);
   batch.copies.clear();
   batch.source_leg_count = 0;
   free_batches_.push_back(batch_index);
-}
-
-CopySignal SimLane::told() {
-  const CopySignal signal = untold_.front();
-  untold_.pop_front();
-  return signal;
 }
 
 void SimLane::done(std::uint64_t ticket) {

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <deque>
 #include <vector>
 
-#include "engine/copy_signal.h"
 #include "engine/fabric.h"
 #include "sim/fabric/world.h"
 #include "sim/machine/copy_engine.h"
@@ -21,20 +19,15 @@ class SimLane {
   [[nodiscard]] bool has_open_batch() const { return !batches_[open_].copies.empty(); }
   /// Hands the open batch over; charges the CPU.
   void flush();
-  /// The port's proxy was told of one more batch: how.
-  engine::CopySignal told();
-  /// Batches were handed over of which it was not told yet.
-  [[nodiscard]] bool is_busy() const { return !untold_.empty(); }
-  /// The driver is asked about the first of them.
-  [[nodiscard]] bool is_asked() const {
-    return is_busy() && untold_.front() == engine::CopySignal::kEvent;
-  }
+  /// The port's proxy was told of one more batch.
+  void told() { --untold_; }
+  /// Batches were handed over of which it was not told yet: the driver is asked about the first.
+  [[nodiscard]] bool is_busy() const { return untold_ > 0; }
 
  private:
   struct Batch {
     std::vector<Copy> copies;
     int source_leg_count = 0;  ///< copies that are the source's own: stage-in and direct
-    engine::CopySignal signal = engine::CopySignal::kEvent;
   };
 
   [[nodiscard]] RouteId route_of(const engine::CopyRequest& request);
@@ -50,8 +43,8 @@ class SimLane {
   SimCopyEngine& engine_;
   LaneId id_;
   std::int64_t last_ticket_ = 0;
-  std::deque<engine::CopySignal> untold_;  ///< of batches whose end the proxy does not know of
-  std::vector<Batch> batches_;             ///< recycled
+  int untold_ = 0;              ///< batches whose end the proxy does not know of
+  std::vector<Batch> batches_;  ///< recycled
   std::vector<std::size_t> free_batches_;
   std::size_t open_ = 0;
   // Most copies of a lane take the route of the one before.

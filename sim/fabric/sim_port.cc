@@ -143,8 +143,7 @@ std::size_t SimPort::poll(std::span<Completion> out) {
   int events = 0;
   for (const Completion& completion : out.first(count)) {
     if (const auto* done = std::get_if<engine::CopiesDone>(&completion)) {
-      // A word that is there is seen by the look itself.
-      if (lane(done->lane).told() == engine::CopySignal::kWord) continue;
+      lane(done->lane).told();
       cost += world_.calibration.cpu.poll_copies;
       ++events;
     } else {
@@ -159,7 +158,7 @@ std::size_t SimPort::poll(std::span<Completion> out) {
 int SimPort::asked_lanes() const {
   int count = 0;
   for (const auto& lanes : lanes_) {
-    for (const auto& lane : lanes) count += lane != nullptr && lane->is_asked() ? 1 : 0;
+    for (const auto& lane : lanes) count += lane != nullptr && lane->is_busy() ? 1 : 0;
   }
   return count;
 }

@@ -7,7 +7,6 @@
 
 namespace hoccl::sim {
 
-using engine::CopySignal;
 using engine::Seconds;
 
 CopyEngine::CopyEngine(Clock& clock, Network& network, const CopyEngineParameters& parameters)
@@ -23,15 +22,14 @@ LaneId CopyEngine::add_lane() {
   return LaneId(lanes_.size() - 1);
 }
 
-void CopyEngine::submit(LaneId lane_id, std::span<const Copy> batch, CopySignal signal) {
+void CopyEngine::submit(LaneId lane_id, std::span<const Copy> batch) {
   HOCCL_CHECK(lane_id.index() < lanes_.size(), "no lane {}", lane_id.value());
   HOCCL_CHECK(!batch.empty(), "empty batch on lane {}", lane_id.value());
   Lane& lane = lanes_[lane_id.index()];
   const Seconds ready = clock_.now() + parameters_.launch_latency;
   const bool was_idle = lane.queue.empty() && !lane.is_served;
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    lane.queue.push_back(
-        {batch[i], ready, next_sequence_++, i == 0, i + 1 == batch.size(), signal});
+    lane.queue.push_back({batch[i], ready, next_sequence_++, i == 0, i + 1 == batch.size()});
   }
   pending_count_ += batch.size();
   if (was_idle) lane_freed(lane_id);
@@ -122,19 +120,7 @@ void CopyEngine::transfer_ended(std::uint64_t server_index) {
                        copy.size, copy.tag});
   }
   lane.finished.push_back(copy.done);
-  if (server.item.last_of_batch) {
-    finish_batch(lane, server.item.signal);
-    if (server.item.signal == CopySignal::kWord && parameters_.word_time > Seconds(0.0)) {
-      clock_.after(parameters_.word_time,
-                   Callback::to<&CopyEngine::server_freed>(*this, server_index));
-      return;
-    }
-  }
-  server_freed(server_index);
-}
-
-void CopyEngine::server_freed(std::uint64_t server_index) {
-  Server& server = servers_[server_index];
+  if (server.item.last_of_batch) finish_batch(lane);
   server.is_busy = false;
   server.free_at = clock_.now();
   if (--busy_servers_ == 0) busy_ += server.free_at - busy_since_;
@@ -143,7 +129,7 @@ void CopyEngine::server_freed(std::uint64_t server_index) {
   dispatch();
 }
 
-void CopyEngine::finish_batch(Lane& lane, CopySignal signal) {
+void CopyEngine::finish_batch(Lane& lane) {
   if (free_batches_.empty()) {
     free_batches_.push_back(complete_batches_.size());
     complete_batches_.emplace_back();
@@ -151,9 +137,8 @@ void CopyEngine::finish_batch(Lane& lane, CopySignal signal) {
   const std::uint64_t batch = free_batches_.back();
   free_batches_.pop_back();
   std::swap(complete_batches_[batch], lane.finished);
-  clock_.after(
-      signal == CopySignal::kWord ? parameters_.word_latency : parameters_.completion_latency,
-      Callback::to<&CopyEngine::batch_complete>(*this, batch));
+  clock_.after(parameters_.completion_latency,
+               Callback::to<&CopyEngine::batch_complete>(*this, batch));
 }
 
 void CopyEngine::batch_complete(std::uint64_t batch) {

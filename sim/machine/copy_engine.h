@@ -8,7 +8,6 @@
 
 #include "engine/base/ids.h"
 #include "engine/base/units.h"
-#include "engine/copy_signal.h"
 #include "sim/machine/clock.h"
 #include "sim/machine/network.h"
 
@@ -26,8 +25,6 @@ struct CopyEngineParameters {
   /// Lanes served at once; 1 = one copy at a time over all lanes, in order of arrival.
   int concurrency = 1;
   engine::Seconds completion_latency{0.0};  ///< end of the transfer to the callback; pipelined
-  engine::Seconds word_latency{0.0};        ///< instead, of a batch with a word behind it
-  engine::Seconds word_time{0.0};           ///< taken to occupy the engine after such a batch
 };
 
 struct Copy {
@@ -59,8 +56,7 @@ class CopyObserver {
 /// order; waiting lanes are served in order of the arrival of their first copy. On a server whose
 /// previous transfer started at P and ended at E, the bytes of a copy that is ready (post + launch
 /// latency) at R move from
-///   max(max(R, P) + setup, E + (1 - overlap) * setup),
-/// where E includes the word behind a batch that has one.
+///   max(max(R, P) + setup, E + (1 - overlap) * setup).
 class CopyEngine {
  public:
   CopyEngine(Clock& clock, Network& network, const CopyEngineParameters& parameters);
@@ -70,12 +66,10 @@ class CopyEngine {
   LaneId add_lane();
   /// Posts the copies of one flush at the present instant. The batch pays the full setup once and
   /// completes as one: all `done` are called, in order, when its last copy is complete and told.
-  void submit(LaneId lane, std::span<const Copy> batch,
-              engine::CopySignal signal = engine::CopySignal::kEvent);
+  void submit(LaneId lane, std::span<const Copy> batch);
 
   void set_observer(CopyObserver* observer) { observer_ = observer; }
-  /// Time with at least one server in setup, transfer or the word behind; what is in progress does
-  /// not count yet.
+  /// Time with at least one server in setup or transfer; what is in progress does not count yet.
   [[nodiscard]] engine::Seconds busy_time() const { return busy_; }
   /// Copies submitted whose `done` was not called yet.
   [[nodiscard]] std::size_t pending_count() const { return pending_count_; }
@@ -87,7 +81,6 @@ class CopyEngine {
     std::uint64_t sequence = 0;  ///< order of submission over all lanes
     bool first_of_batch = false;
     bool last_of_batch = false;
-    engine::CopySignal signal = engine::CopySignal::kEvent;
   };
   struct Lane {
     std::deque<Item> queue;          ///< not begun
@@ -112,8 +105,7 @@ class CopyEngine {
   void serve(std::size_t server_index, LaneId lane_id);
   void begin_transfer(std::uint64_t server_index);
   void transfer_ended(std::uint64_t server_index);
-  void server_freed(std::uint64_t server_index);
-  void finish_batch(Lane& lane, engine::CopySignal signal);
+  void finish_batch(Lane& lane);
   void batch_complete(std::uint64_t batch);
 
   Clock& clock_;

@@ -29,7 +29,6 @@ struct FakeClass {
   Seconds post_copy;
 };
 constexpr Seconds kEvent = 0.15_us;
-constexpr Seconds kWord = 0.9_us;
 constexpr Seconds kEmpty = 0.12_us;
 constexpr Seconds kDone = 1.3_us;
 constexpr Seconds kCompletion = 0.7_us;
@@ -55,11 +54,8 @@ void add_class(Samples& samples, const std::string& name, const FakeClass& fake)
     const Seconds data = fake.post_copy + fake.launch + fake.setup + size / fake.rate;
     samples.add({kDoneSeen, name, size, 1}, data + kCompletion + kEmpty / 2.0 + kDone);
     if (name == "d2h") samples.add({kDataSeen, name, size, 1}, data);
-    samples.add({kWriteSeen, name, size, 1}, data + 0.5_us);
   }
   samples.add({kCopyCall, name, kCallSize}, fake.post_copy);
-  samples.add({kSignalEngineTime, name + "+nothing", kSignalSize, 1}, 3_us);
-  samples.add({kSignalEngineTime, name + "+write", kSignalSize, 1}, 4.75_us);
   samples.add({kDuplexTime, name, kDuplexSize, 1}, kDuplexSize / (fake.rate * 0.9));
 }
 
@@ -70,7 +66,6 @@ Samples fake_samples() {
   add_class(samples, "d2h", {55_GBps, 1.9_us, 0.01_us, 1.2_us, 1.1_us});
   add_class(samples, "h2d", {54_GBps, 2.4_us, 0.02_us, 1.5_us, 1.25_us});
   samples.add({kEventCall, "d2h", kCallSize}, kEvent);
-  samples.add({kWriteCall, "d2h", kSignalSize, 1}, kWord);
   samples.add({kQueryPending, "d2h", kSignalSize, 1}, kEmpty);
   samples.add({kQueryDone, "d2h", kSignalSize, 1}, kDone);
   const auto gate = [&](const char* measurement, Seconds time) {
@@ -116,11 +111,7 @@ TEST(MeasuredConstants, AreThoseOfTheMachineThatWasMeasured) {
   expect("cpu.post_batch_d2h", "1us");
   expect("cpu.post_copy_in_batch_d2h", "0.3us");
   expect("cpu.post_copy_h2d", "1.25us");
-  expect("copy_engine_d2h.word_latency", "0.5us");
-  expect("copy_engine_h2d.word_latency", "0.5us");
-  expect("copy_engine_d2h.word_time", "1.75us");
   expect("cpu.post_event", "0.15us");
-  expect("cpu.post_word", "0.9us");
   expect("cpu.driver_lock", "0.625us");  // the mean of the four kinds
   expect("cpu.query_copies", "0.12us");
   expect("cpu.poll_copies", "1.3us");

@@ -111,10 +111,6 @@ class HandDriven : public testing::Test {
   engine::Seconds single_copy_cost(engine::CopyClass copy_class = engine::CopyClass::kPeer) {
     return constants_.copy_post_of(copy_class).alone;
   }
-  /// From the last byte of a copy with nothing ahead of it until nothing moves any more.
-  static engine::Seconds word_end(const CopyEngineConstants& engine) {
-    return std::max(engine.word_latency, engine.word_time);
-  }
 
   engine::TraceRecorder trace_;
   std::unique_ptr<engine::Topology> topology_;

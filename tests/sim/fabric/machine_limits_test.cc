@@ -22,7 +22,7 @@ class MachineLimits : public HandDriven {
   Seconds copy_time(CopyClass copy_class, Seconds transfer) {
     const CopyEngineConstants& engine = constants_.copy_engine_of(copy_class);
     return single_copy_cost(copy_class) + engine.launch_latency + engine.setup + transfer +
-           word_end(engine);
+           engine.completion_latency;
   }
   engine::Region buffer(int rank, Bytes size) {
     return {fabric_->allocate(engine::Rank(rank), size), 0_B, size};
@@ -42,7 +42,7 @@ TEST_F(MachineLimits, OneDirectionOfPcieHasItsOneWayRate) {
 
 TEST_F(MachineLimits, EachDirectionHasTheConstantsOfItsOwnEngine) {
   start("h200-1x1", {"copy_engine_h2d.setup=7us", "copy_engine_h2d.launch_latency=3us",
-                     "copy_engine_h2d.word_time=2us", "cpu.post_copy_h2d=5us",
+                     "copy_engine_h2d.completion_latency=2us", "cpu.post_copy_h2d=5us",
                      "copy_engine_d2h.setup=11us", "copy_engine.setup=13us"});
   post(0, kFromHost, receive_slot(0, 0, 64_MiB), buffer(0, 64_MiB));
   const Seconds end = 5_us + 3_us + 7_us + 64_MiB / topology_->pcie().one_way + 2_us;
@@ -58,9 +58,9 @@ TEST_F(MachineLimits, BatchesOfEachDirectionCostTheCpuWhatTheirClassSays) {
                                       {target.buffer, 1_MiB * std::int64_t{half}, 1_MiB}));
   }
   port(0).flush();
-  EXPECT_NEAR(
-      port(0).cpu_account().of(CpuPart::kPostCopy) / (5_us + 2.0 * 2_us + constants_.cpu.post_word),
-      1.0, kRounding);
+  EXPECT_NEAR(port(0).cpu_account().of(CpuPart::kPostCopy) /
+                  (5_us + 2.0 * 2_us + constants_.cpu.post_event),
+              1.0, kRounding);
 }
 
 TEST_F(MachineLimits, BothDirectionsOfPcieShareTheDuplexCapacity) {
@@ -80,9 +80,8 @@ TEST_F(MachineLimits, RanksOfOneDeviceShareItsCopyEngine) {
   post(0, kToHost, buffer(0, 16_MiB), send_slot(0, 0, 16_MiB));
   post(1, kToHost, buffer(1, 16_MiB), send_slot(1, 0, 16_MiB));
   const Seconds transfer = 16_MiB / topology_->pcie().one_way;
-  const Seconds end = copy_time(CopyClass::kDeviceToHost, transfer) +
-                      constants_.copy_engine_d2h.setup + transfer +
-                      constants_.copy_engine_d2h.word_time;
+  const Seconds end =
+      copy_time(CopyClass::kDeviceToHost, transfer) + constants_.copy_engine_d2h.setup + transfer;
   EXPECT_NEAR(fabric_->run() / end, 1.0, kRounding);
 }
 

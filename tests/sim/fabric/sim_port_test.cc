@@ -31,7 +31,7 @@ TEST_F(SimPortTest, ACopyTakesItsCallLaunchSetupBytesAndCompletion) {
   const CopyEngineConstants& engine = constants_.copy_engine;
   const Seconds begin = single_copy_cost() + engine.launch_latency;
   const Seconds end = begin + engine.setup + 1_MiB / nvlink_rate();
-  expect_seen_at<CopiesDone>(0, end + engine.word_latency);
+  expect_seen_at<CopiesDone>(0, end + engine.completion_latency);
 
   ASSERT_EQ(events("stage_in").size(), 1U);
   const engine::TraceEvent event = events("stage_in")[0];
@@ -56,14 +56,14 @@ TEST_F(SimPortTest, ABatchPaysTheSetupOnceAndCompletesAsOne) {
   const Seconds cost = cpu.post_peer.batch + kCopies * cpu.post_peer.in_batch;
   const Seconds end = cost + engine.launch_latency + engine.setup +
                       (kCopies - 1) * engine.setup_in_batch + kCopies * (1_MiB / nvlink_rate());
-  fabric_->run_until(end + engine.word_latency - Seconds(1e-10));
+  fabric_->run_until(end + engine.completion_latency - Seconds(1e-10));
   EXPECT_TRUE(seen<CopiesDone>(0).empty());
   fabric_->run();
   const std::vector<CopiesDone> done = seen<CopiesDone>(0);
   ASSERT_EQ(done.size(), 1U);
   EXPECT_EQ(done[0].ticket, Ticket(kCopies));
   EXPECT_EQ(done[0].lane, kPeer0);
-  EXPECT_NEAR(fabric_->now() / (end + word_end(engine)), 1.0, kRounding);
+  EXPECT_NEAR(fabric_->now() / (end + engine.completion_latency), 1.0, kRounding);
 }
 
 TEST_F(SimPortTest, NothingMovesBeforeTheFlush) {
@@ -85,7 +85,7 @@ TEST_F(SimPortTest, APullAndAPushEnterTheSamePortOfTheTarget) {
   port(2).flush();
   const CopyEngineConstants& engine = constants_.copy_engine;
   const Seconds end = single_copy_cost() + engine.launch_latency + engine.setup +
-                      32_MiB / nvlink_rate() + word_end(engine);
+                      32_MiB / nvlink_rate() + engine.completion_latency;
   EXPECT_NEAR(fabric_->run() / end, 1.0, kRounding);
   EXPECT_EQ(seen<CopiesDone>(0).size(), 1U);
   EXPECT_EQ(seen<CopiesDone>(2).size(), 1U);
@@ -99,7 +99,7 @@ TEST_F(SimPortTest, LanesOverlapTheirSetupsUpToTheEnginesConcurrency) {
   port(0).flush();
   const CopyEngineConstants& engine = constants_.copy_engine;
   const Seconds end = single_copy_cost() + engine.launch_latency +
-                      2.0 * (engine.setup + 1_MiB / nvlink_rate() + engine.word_time);
+                      2.0 * (engine.setup + 1_MiB / nvlink_rate()) + engine.completion_latency;
   EXPECT_NEAR(fabric_->run() / end, 1.0, kRounding);
 }
 
@@ -198,7 +198,6 @@ TEST_F(SimPortTest, PollingCostsPerLookAndPerCompletion) {
       kRounding);
 }
 
-/// The first batch of each is told by a word, the second by an event.
 TEST_F(SimPortTest, PollingCostsAQueryPerLaneWhoseNextEventIsUnderWay) {
   start("h800-1x8", {"copy_engine.concurrency=2"});
   for (int batch = 0; batch < 2; ++batch) {
@@ -215,11 +214,11 @@ TEST_F(SimPortTest, PollingCostsAQueryPerLaneWhoseNextEventIsUnderWay) {
     before = now;
   };
   EXPECT_TRUE(seen<CopiesDone>(0).empty());
-  expect_cost(cpu.poll_empty);
+  expect_cost(cpu.poll_empty + 2.0 * cpu.query_copies);
   const Seconds first_ends = 2.0 * 1_MiB / nvlink_rate() + 10_us;
   fabric_->run_until(first_ends);
   EXPECT_EQ(seen<CopiesDone>(0).size(), 2U);  // one look finds both, the next none
-  expect_cost(2.0 * cpu.poll_empty + 4.0 * cpu.query_copies);
+  expect_cost(2.0 * cpu.poll_empty + 2.0 * cpu.poll_copies + 4.0 * cpu.query_copies);
   fabric_->run();
   EXPECT_EQ(seen<CopiesDone>(0).size(), 2U);
   expect_cost(2.0 * cpu.poll_empty + 2.0 * cpu.poll_copies);
@@ -234,7 +233,7 @@ TEST_F(SimPortTest, SubmitTimeIsThePostingOfTheSourcesCopiesAndWrites) {
       kPeer0, copy(receive_slot(9, 0, 1_MiB), receive_slot(8, 0, 1_MiB), engine::Leg::kDeliver));
   port(8).flush();
   EXPECT_NEAR(fabric_->submit_time(Rank(0)) /
-                  (single_copy_cost() + constants_.cpu.post_word + constants_.cpu.post_write),
+                  (single_copy_cost() + constants_.cpu.post_event + constants_.cpu.post_write),
               1.0, kRounding);
   EXPECT_EQ(fabric_->submit_time(Rank(1)), Seconds(0.0));
   EXPECT_EQ(fabric_->submit_time(Rank(8)), Seconds(0.0));

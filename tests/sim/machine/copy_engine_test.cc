@@ -66,26 +66,6 @@ TEST_P(CopyEngineTest, ALoneCopyPaysEveryLatencyOnce) {
   EXPECT_EQ(engine_->pending_count(), 0U);
 }
 
-/// The word is seen soon, but the engine goes on only when it is written.
-TEST_P(CopyEngineTest, AWordBehindABatchIsToldSoonAndOccupiesTheEngine) {
-  CopyEngineParameters parameters = kTypical;
-  parameters.word_latency = 0.5_us;
-  parameters.word_time = 1.75_us;
-  build(parameters);
-  Seconds first{};
-  Seconds second{};
-  const LaneId lane = engine_->add_lane();
-  const LaneId other = engine_->add_lane();
-  engine_->submit(lane, std::vector{copy(kSize, first)}, engine::CopySignal::kWord);
-  submit(other, {copy(kSize, second)});
-  clock_.run();
-  const Seconds first_end = 3_us + 2_us + kTransfer;
-  EXPECT_TIME(first, first_end + 0.5_us);
-  EXPECT_TIME(second, first_end + 1.75_us + 2_us + kTransfer + 1.5_us);
-  EXPECT_TIME(intervals_[0].end, first_end);
-  EXPECT_TIME(engine_->busy_time(), 2.0 * (2_us + kTransfer) + 1.75_us);
-}
-
 TEST_P(CopyEngineTest, LaunchAndCompletionLatencyAreHiddenBehindOtherCopies) {
   build(kTypical);
   constexpr std::size_t kCopies = 16;
