@@ -75,7 +75,7 @@ struct Kind {
 constexpr std::array kKinds = {Kind{kLockCopy, &Caller::copy}, Kind{kLockWord, &Caller::write_word},
                                Kind{kLockEvent, &Caller::record_event},
                                Kind{kLockQuery, &Caller::query_event}};
-static_assert(kKinds.size() == kLockKinds.size());
+static_assert(kKinds.size() == kLockKinds.size() + 1);  // and words
 
 /// Time per call of all threads together.
 Seconds time_of_turn(int device, std::deque<Caller>& callers, const Kind& kind) {

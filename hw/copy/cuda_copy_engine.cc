@@ -104,7 +104,7 @@ void CudaCopyEngine::hand_over(Lane id, LaneState& lane) {
 void CudaCopyEngine::call(engine::CopyClass copy_class, const std::vector<Copy>& copies,
                           cudaStream_t stream) {
   if (copies.size() == 1) {
-    // Cheaper outside a batch: 1.1 us instead of 3.6 (measured on an H200). It has a record of
+    // No dearer than a batch of one (2.2 to 2.4 us, measured on an H200), and it has a record of
     // CUPTI.
     const Copy& copy = copies.front();
     post_copy(copy_class, copy.target.data, copy.source.data, copy.size, stream);
@@ -126,7 +126,7 @@ void CudaCopyEngine::call(engine::CopyClass copy_class, const std::vector<Copy>&
 
 std::optional<CopiesDone> CudaCopyEngine::poll() {
   if (in_flight_.load() == 0) return std::nullopt;
-  // A query takes the driver most of a microsecond, so a round asks no lane twice.
+  // A query takes the driver over a microsecond, so a round asks no lane twice.
   if (next_to_ask_ == lanes_.end()) next_to_ask_ = lanes_.begin();
   while (next_to_ask_ != lanes_.end()) {
     auto& [id, lane] = *next_to_ask_++;

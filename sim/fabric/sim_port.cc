@@ -163,7 +163,7 @@ int SimPort::asked_lanes() const {
   return count;
 }
 
-/// At everything; of the copies under way the driver is asked about those that it tells of.
+/// At everything; the driver is asked about every lane with copies under way.
 Seconds SimPort::look(int asked) const {
   Seconds cost = world_.calibration.cpu.poll_empty;
   for (int i = 0; i < asked; ++i) cost += world_.calibration.cpu.query_copies;
@@ -173,11 +173,8 @@ Seconds SimPort::look(int asked) const {
 /// A proxy that waits for copies looks at one thing after the other, all the time. What happens
 /// meanwhile is found by the next look: half a look later, on average.
 Seconds SimPort::half_a_look() const {
-  const bool looks = std::ranges::any_of(lanes_, [](const auto& lanes) {
-    return std::ranges::any_of(lanes,
-                               [](const auto& lane) { return lane != nullptr && lane->is_busy(); });
-  });
-  return looks ? look(asked_lanes()) / 2.0 : Seconds(0.0);  // else it looks at its doorbell only
+  const int asked = asked_lanes();
+  return asked > 0 ? look(asked) / 2.0 : Seconds(0.0);  // else it looks at its doorbell only
 }
 
 void SimPort::account(engine::CpuWork work, std::int64_t count) {
