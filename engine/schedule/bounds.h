@@ -51,4 +51,8 @@ Bound balanced_rail_bound(const Pattern& pattern, const Topology& topology, cons
 /// sends and receives, and all NICs of a node what the node does.
 Bound own_nic_bound(const Pattern& pattern, const Topology& topology, const Rates& rates);
 
+/// The same where a message between nodes goes over NVLink to the rank of the source's node with
+/// the target's local index, if there is one, and leaves through that one's NICs (NCCL's PXN).
+Bound rail_relay_bound(const Pattern& pattern, const Topology& topology, const Rates& rates);
+
 }  // namespace hoccl::engine

@@ -25,8 +25,9 @@ std::span<const NicId> nics_beside(const Topology& topology, Rank rank) {
 /// What messages load for sure when each goes straight from the one end's NICs to the other's.
 class MessageLoads {
  public:
-  MessageLoads(const Pattern& pattern, const Topology& topology)
+  MessageLoads(const Pattern& pattern, const Topology& topology, bool relayed)
       : topology_(topology),
+        relayed_(relayed),
         ports_(topology),
         out_(static_cast<std::size_t>(topology.gpu_count())),
         in_(out_.size()) {
@@ -47,12 +48,22 @@ class MessageLoads {
     return by_device[static_cast<std::size_t>(topology_.gpu(topology_.nic(nic).gpu).physical)];
   }
 
+  /// The rank whose NICs send it.
+  [[nodiscard]] Rank sender_of(const Flow& flow) const;
+
   const Topology& topology_;
+  bool relayed_;
   PortLoads ports_;
   // By GPU: all NICs next to it together.
   std::vector<Bytes> out_;
   std::vector<Bytes> in_;
 };
+
+Rank MessageLoads::sender_of(const Flow& flow) const {
+  const std::span<const Rank> ranks = topology_.ranks_of(topology_.node_of(flow.source));
+  const auto local = static_cast<std::size_t>(topology_.local_index(flow.target));
+  return relayed_ && local < ranks.size() ? ranks[local] : flow.source;
+}
 
 void MessageLoads::add(const Flow& flow) {
   if (flow.source == flow.target) return;
@@ -61,7 +72,12 @@ void MessageLoads::add(const Flow& flow) {
     ports_.nvlink_in[topology_.gpu_of(flow.target).index()] += flow.size;
     return;
   }
-  const std::span<const NicId> send = nics_beside(topology_, flow.source);
+  const Rank sender = sender_of(flow);
+  if (sender != flow.source) {
+    ports_.nvlink_out[topology_.gpu_of(flow.source).index()] += flow.size;
+    ports_.nvlink_in[topology_.gpu_of(sender).index()] += flow.size;
+  }
+  const std::span<const NicId> send = nics_beside(topology_, sender);
   const std::span<const NicId> receive = nics_beside(topology_, flow.target);
   out_[topology_.nic(send.front()).gpu.index()] += flow.size;
   in_[topology_.nic(receive.front()).gpu.index()] += flow.size;
@@ -130,15 +146,24 @@ Bound shared_bound(Pattern pattern, const Topology& topology, const Rates& rates
   return longest.bound();
 }
 
-}  // namespace
-
-Bound own_nic_bound(const Pattern& pattern, const Topology& topology, const Rates& rates) {
+Bound message_bound(const Pattern& pattern, const Topology& topology, const Rates& rates,
+                    bool relayed) {
   HOCCL_CHECK(pattern.rank_count == topology.rank_count(), "pattern of {} ranks on {}",
               pattern.rank_count, topology.rank_count());
   const bool shared = std::ranges::any_of(
       pattern.flows, [](const Flow& flow) { return !flow.more_targets.empty(); });
   if (shared) return shared_bound(pattern, topology, rates);
-  return MessageLoads(pattern, topology).bound(rates);
+  return MessageLoads(pattern, topology, relayed).bound(rates);
+}
+
+}  // namespace
+
+Bound own_nic_bound(const Pattern& pattern, const Topology& topology, const Rates& rates) {
+  return message_bound(pattern, topology, rates, false);
+}
+
+Bound rail_relay_bound(const Pattern& pattern, const Topology& topology, const Rates& rates) {
+  return message_bound(pattern, topology, rates, true);
 }
 
 }  // namespace hoccl::engine

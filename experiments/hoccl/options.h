@@ -81,6 +81,7 @@ struct SimOptions {
   OutputOptions output;
   std::string system = "hoccl";
   bool pipelining = true;
+  bool pxn = true;
   int warmup = 1;
   int iterations = 1;
   bool print_calibration = false;

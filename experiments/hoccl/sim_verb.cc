@@ -2,17 +2,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
+#include "engine/pattern/allgather.h"
+#include "engine/pattern/rooted.h"
 #include "engine/trace/trace_recorder.h"
 #include "experiments/hoccl/model.h"
 #include "experiments/hoccl/output_file.h"
 #include "experiments/hoccl/report.h"
 #include "experiments/hoccl/resolve.h"
 #include "experiments/hoccl/traffic_options.h"
+#include "sim/rivals/nccl_requirements.h"
 #include "sim/run/simulate.h"
 #include "sim/run/sweep.h"
 
@@ -32,6 +37,7 @@ sim::Scenario make_scenario(const SimOptions& options, Work& work) {
       .traffic = std::move(work.traffic),
       .compile = compile_options(pattern),
       .plan = std::move(work.plan),
+      .pxn = options.pxn,
       .pipeline = options.work.pipeline,
       .slots = options.work.slots,
       .network = resolve_network(options.model.network),
@@ -43,10 +49,34 @@ sim::Scenario make_scenario(const SimOptions& options, Work& work) {
   return scenario;
 }
 
+/// What decides how NCCL moves it; its rings cross one NIC unless told otherwise.
+Settings nccl_settings(const sim::Scenario& scenario) {
+  Settings settings = traffic_settings(scenario.traffic, scenario.compile, scenario.pipeline);
+  const std::string& pattern = scenario.traffic.request.name;
+  const bool ring = pattern == engine::kAllGatherName || pattern == engine::kBroadcastName;
+  constexpr std::array<std::string_view, 6> kOfThePattern = {"from",   "to",       "root",
+                                                             "matrix", "in_place", "group"};
+  for (auto& [name, value] : settings) {
+    if (name == "algorithm") {
+      value = ring ? "ring" : "";
+    } else if (name == "nics") {
+      value = ring ? std::to_string(scenario.compile.nics) : "";
+    } else if (std::ranges::find(kOfThePattern, name) == kOfThePattern.end()) {
+      value.clear();
+    }
+  }
+  settings.emplace_back("pxn", scenario.pxn ? "yes" : "no");
+  return settings;
+}
+
 /// What decides the plan.
 Settings settings_of(const sim::Scenario& scenario) {
-  return scenario.plan ? plan_settings(*scenario.plan, scenario.pipeline)
-                       : traffic_settings(scenario.traffic, scenario.compile, scenario.pipeline);
+  if (sim::is_nccl_system(scenario.system)) return nccl_settings(scenario);
+  Settings settings = scenario.plan
+                          ? plan_settings(*scenario.plan, scenario.pipeline)
+                          : traffic_settings(scenario.traffic, scenario.compile, scenario.pipeline);
+  settings.emplace_back("pxn", "");
+  return settings;
 }
 
 ReportHead make_head(const SimOptions& options, const std::string& pattern,

@@ -200,6 +200,8 @@ void add_sim_options(CLI::App& app, SimOptions& values) {
   add_work_options(app, values.work);
   options.on_off("--pipelining", values.pipelining,
                  "off: the next chunk is posted when the previous one is complete end to end");
+  options.on_off("--pxn", values.pxn,
+                 "nccl: messages between nodes leave through the NIC of the receiver's rail");
   add_model_options(app, values.model);
   add_seed_option(app, values.work.pattern,
                   "of alltoallv's matrix; the simulator itself draws no random numbers");

@@ -18,32 +18,38 @@ int network_channels(const Topology& topology, const NcclConstants& constants, e
   return static_cast<int>(std::ceil(rate / constants.channel_net_rate));
 }
 
-}  // namespace
-
-NcclSplit split_over_channels(const Topology& topology, const NcclConstants& constants,
-                              int channel_limit, engine::Rank source, engine::Rank target,
-                              Bytes size) {
-  int count = channel_limit;
-  if (topology.node_of(source) != topology.node_of(target)) {
-    count = std::min(count, network_channels(topology, constants, topology.gpu_of(source)));
-  }
-  const std::int64_t useful = std::max<std::int64_t>(1, chunk_count(size, constants.part_min));
-  count = static_cast<int>(std::min<std::int64_t>(count, useful));
-
-  NcclSplit split;
-  // Spreads the peers of one rank over the channels, as ncclP2pChannelForPart does by their round.
-  const int distance =
-      (target.value() - source.value() + topology.rank_count()) % topology.rank_count();
-  split.first_channel = (distance - 1) * count % channel_limit;
+std::vector<Bytes> even_parts(Bytes size, int count) {
+  std::vector<Bytes> parts;
   const Bytes even =
       kPartAlignment * chunk_count(chunk_count(size, Bytes(count)) * Bytes(1), kPartAlignment);
   Bytes rest = size;
   for (int i = 0; i < count; ++i) {
     const Bytes part = std::min(rest, even);
-    split.parts.push_back(part);
+    parts.push_back(part);
     rest -= part;
   }
-  return split;
+  return parts;
+}
+
+int useful_channels(const NcclConstants& constants, int limit, Bytes size) {
+  const std::int64_t useful = std::max<std::int64_t>(1, chunk_count(size, constants.part_min));
+  return static_cast<int>(std::min<std::int64_t>(limit, useful));
+}
+
+}  // namespace
+
+std::vector<Bytes> split_over_channels(const Topology& topology, const NcclConstants& constants,
+                                       int channel_limit, engine::Rank source, engine::Rank target,
+                                       Bytes size) {
+  int count = channel_limit;
+  if (topology.node_of(source) != topology.node_of(target)) {
+    count = std::min(count, network_channels(topology, constants, topology.gpu_of(source)));
+  }
+  return even_parts(size, useful_channels(constants, count, size));
+}
+
+std::vector<Bytes> split_over_rings(const NcclConstants& constants, int channel_limit, Bytes size) {
+  return even_parts(size, useful_channels(constants, channel_limit, size));
 }
 
 }  // namespace hoccl::sim

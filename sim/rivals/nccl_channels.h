@@ -9,19 +9,19 @@
 
 namespace hoccl::sim {
 
-/// How one message between two ranks is spread over channels. Both ends compute the same.
-struct NcclSplit {
-  int first_channel = 0;
-  /// Bytes of channel (first_channel + i) mod k.
-  std::vector<engine::Bytes> parts;
-};
-
+/// How one message between two ranks is spread over channels: bytes of each part. Both ends compute
+/// the same.
 /// NCCL's rule (2.29.2 and later; src/graph/paths.cc ncclTopoGetNchannels, src/enqueue.cc
-/// addP2pToPlan): at most `channel_limit` channels; between nodes no more than the NIC's rate needs
+/// addP2pToPlan): at most `channel_limit` parts; between nodes no more than the NIC's rate needs
 /// at `channel_net_rate` each, so that eight SMs do not poll where four fill the NIC; parts are no
 /// smaller than `part_min`.
-NcclSplit split_over_channels(const engine::Topology& topology, const NcclConstants& constants,
-                              int channel_limit, engine::Rank source, engine::Rank target,
-                              engine::Bytes size);
+std::vector<engine::Bytes> split_over_channels(const engine::Topology& topology,
+                                               const NcclConstants& constants, int channel_limit,
+                                               engine::Rank source, engine::Rank target,
+                                               engine::Bytes size);
+
+/// Bytes per channel of one block of a ring, which never are fewer than `part_min` on several.
+std::vector<engine::Bytes> split_over_rings(const NcclConstants& constants, int channel_limit,
+                                            engine::Bytes size);
 
 }  // namespace hoccl::sim

@@ -7,7 +7,7 @@ namespace hoccl::sim {
 using engine::Bytes;
 
 NcclNetworkPipe::NcclNetworkPipe(const NcclEnvironment& environment, const Ends& ends)
-    : NcclPipe(environment.constants.net_step, environment.constants.fifo_slots),
+    : NcclPipe(ends.step, environment.constants.fifo_slots),
       environment_(environment),
       ends_(ends),
       route_(environment.wire_route(ends.source_nic, ends.target_nic)),

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 
 #include "engine/base/ids.h"
 #include "sim/machine/cpu.h"
@@ -24,10 +25,16 @@ class NcclNetworkPipe : public NcclPipe, private WriteObserver {
     CpuClock& source_proxy;
     CpuClock& target_proxy;
     engine::Seconds& submit_time;  ///< the source proxy's share spent on posting
+    engine::Bytes step;            ///< of one write
+    /// PXN: the FIFO, the proxy and the NIC are those of a GPU beside the sender's, into whose
+    /// memory the sender's SM copies over these links. None: of the sender's own.
+    std::optional<RouteId> to_relay = {};
   };
   NcclNetworkPipe(const NcclEnvironment& environment, const Ends& ends);
 
-  [[nodiscard]] std::optional<RouteId> copy_route(bool) const override { return std::nullopt; }
+  [[nodiscard]] std::optional<RouteId> copy_route(bool sending) const override {
+    return sending ? ends_.to_relay : std::nullopt;
+  }
 
  private:
   void on_written(engine::Bytes size) override;

@@ -1,9 +1,6 @@
 #include "sim/rivals/nccl_pipe.h"
 
-#include <algorithm>
-
 #include "engine/base/check.h"
-#include "sim/rivals/nccl_warps.h"
 
 namespace hoccl::sim {
 
@@ -25,11 +22,14 @@ bool NcclPipe::is_ready(const NcclPart& part) const {
   return part.sending ? used_slots_ < slot_count_ : !filled_.empty();
 }
 
-Bytes NcclPipe::begin(const NcclPart& part) {
-  if (part.sending) {
-    ++used_slots_;
-    return std::min(part.remaining, step_);
-  }
+void NcclPipe::begin_send(const NcclPart& part, Bytes size) {
+  HOCCL_CHECK(size > Bytes(0) && size <= step_ && size <= part.remaining,
+              "a slice of {} bytes of {} left, slots of {}", size.count(), part.remaining.count(),
+              step_.count());
+  ++used_slots_;
+}
+
+Bytes NcclPipe::begin_receive(const NcclPart& part) {
   const Bytes size = filled_.front();
   HOCCL_CHECK(size <= part.remaining, "a slice of {} bytes for a receive with {} bytes left",
               size.count(), part.remaining.count());
@@ -37,12 +37,15 @@ Bytes NcclPipe::begin(const NcclPart& part) {
   return size;
 }
 
-void NcclPipe::end(const NcclPart& part, Bytes size) {
+void NcclPipe::end(NcclPart& part, Bytes size) {
+  part.remaining -= size;
+  // The other side may be waiting for this slice or slot, so it is told before the part is closed.
   if (part.sending) {
     on_written(size);
   } else {
     on_drained();
   }
+  if (part.remaining == Bytes(0)) close(part);
 }
 
 void NcclPipe::slot_freed() {
@@ -57,7 +60,7 @@ void NcclPipe::slot_filled(Bytes size) {
 }
 
 void NcclPipe::wake(const std::deque<NcclPart*>& parts) {
-  if (!parts.empty()) parts.front()->warps->serve();
+  if (!parts.empty()) parts.front()->worker->serve();
 }
 
 }  // namespace hoccl::sim

@@ -10,13 +10,22 @@
 namespace hoccl::sim {
 
 class NcclKernel;
-class NcclWarps;
+class NcclPipe;
+
+/// What copies on an SM: told when it may go on.
+class NcclWorker {
+ public:
+  virtual ~NcclWorker() = default;
+  /// Begins the next slice if none is being copied and one is ready.
+  virtual void serve() = 0;
+};
 
 /// One channel's share of one transfer, on one side.
 struct NcclPart {
   NcclKernel* kernel = nullptr;
-  NcclWarps* warps = nullptr;
-  class NcclPipe* pipe = nullptr;
+  NcclWorker* worker = nullptr;
+  NcclPipe* pipe = nullptr;
+  int channel = 0;
   bool sending = false;
   engine::Bytes remaining;
 };
@@ -35,13 +44,17 @@ class NcclPipe {
   /// All of the part's bytes are through its side.
   void close(NcclPart& part);
 
-  /// Whether the part's warps can copy a slice now: its turn, a free slot or a filled one.
+  /// Whether the part's worker can copy a slice now: its turn, a free slot or a filled one.
   [[nodiscard]] bool is_ready(const NcclPart& part) const;
-  /// Reserves what is_ready() promised; returns the size of the slice.
-  engine::Bytes begin(const NcclPart& part);
-  /// The slice begun last on this side has been copied.
-  void end(const NcclPart& part, engine::Bytes size);
+  /// Reserves what is_ready() promised. A sender's slice is of `size`, at most step().
+  void begin_send(const NcclPart& part, engine::Bytes size);
+  /// The same for a receiver; returns the size of the slice.
+  engine::Bytes begin_receive(const NcclPart& part);
+  /// The slice begun last on this side has been copied. Closes the part when it was the last.
+  void end(NcclPart& part, engine::Bytes size);
 
+  /// Bytes of a slot.
+  [[nodiscard]] engine::Bytes step() const { return step_; }
   /// The links that this side's copy crosses, or none for a copy within the GPU's own memory.
   [[nodiscard]] virtual std::optional<RouteId> copy_route(bool sending) const = 0;
 

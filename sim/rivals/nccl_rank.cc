@@ -1,27 +1,13 @@
-#include "sim/rivals/nccl_send_recv.h"
-
-#include <fmt/format.h>
-
-#include <charconv>
-#include <cmath>
+#include "sim/rivals/nccl_rank.h"
 
 #include "engine/base/check.h"
-#include "engine/base/config_error.h"
-#include "sim/rivals/nccl_channels.h"
-#include "sim/rivals/nccl_network_pipe.h"
-#include "sim/rivals/nccl_nvlink_pipe.h"
 
 namespace hoccl::sim {
 namespace {
 
 using engine::Bytes;
-using engine::ConfigError;
 using engine::Rank;
 using engine::SendRecvRequest;
-using engine::Topology;
-
-// MAXCHANNELS of NCCL 2.30 (src/include/device.h).
-constexpr int kMaxChannels = 64;
 
 class NcclWork : public engine::Work {
  public:
@@ -36,7 +22,7 @@ class NcclWork : public engine::Work {
 
 }  // namespace
 
-struct NcclSendRecv::Launch : NcclWork {
+struct NcclRank::Launch : NcclWork {
   Launch(const NcclEnvironment& environment, SmPool& sms, Rank rank, GpuStream& on)
       : kernel(environment, sms, rank), stream(on) {}
 
@@ -48,111 +34,73 @@ struct NcclSendRecv::Launch : NcclWork {
   bool begun = false;
 };
 
-NcclJob::NcclJob(NcclEnvironment environment, int channel_limit)
-    : environment_(std::move(environment)),
-      channel_limit_(channel_limit),
-      sms_(environment_.topology.gpu_count()) {
-  HOCCL_CHECK(channel_limit >= 1 && channel_limit <= kMaxChannels, "{} channels", channel_limit);
-  require_nccl_topology(environment_.topology);
-  const auto ranks = static_cast<std::size_t>(environment_.topology.rank_count());
-  proxies_ = std::vector(ranks, CpuClock(environment_.clock));
-  launchers_ = std::vector(ranks, CpuClock(environment_.clock));
-  submit_times_.assign(ranks, engine::Seconds(0.0));
+std::shared_ptr<engine::Work> NcclRank::enqueue(std::span<const SendRecvRequest> group,
+                                                engine::StreamId stream) {
+  return launch(stream, [&](NcclKernel& kernel) { job_.add_group(kernel, rank_, group); });
 }
 
-engine::Seconds NcclJob::proxy_time(Rank rank) const { return proxies_[rank.index()].busy_time(); }
-
-engine::Seconds NcclJob::launch_time(Rank rank) const {
-  return launchers_[rank.index()].busy_time();
+std::shared_ptr<engine::Work> NcclRank::enqueue(const engine::CollectiveRequest& request,
+                                                engine::StreamId stream) {
+  return launch(stream, [&](NcclKernel& kernel) { job_.add_collective(kernel, rank_, request); });
 }
 
-engine::Seconds NcclJob::submit_time(Rank rank) const { return submit_times_[rank.index()]; }
-
-NcclPipe& NcclJob::pipe(Rank source, Rank target, int channel) {
-  std::unique_ptr<NcclPipe>& pipe = pipes_[{source, target, channel}];
-  if (pipe != nullptr) return *pipe;
-  const Topology& topology = environment_.topology;
-  const engine::GpuId from = topology.gpu_of(source);
-  const engine::GpuId to = topology.gpu_of(target);
-  if (topology.node_of(source) == topology.node_of(target)) {
-    pipe = std::make_unique<NcclNvlinkPipe>(environment_.constants,
-                                            environment_.nvlink_route(from, to));
-  } else {
-    // NCCL keeps all channels of a peer on one NIC: the GPU's own, here the first.
-    pipe = std::make_unique<NcclNetworkPipe>(
-        environment_, NcclNetworkPipe::Ends{.source_nic = topology.nics_of(from).front(),
-                                            .target_nic = topology.nics_of(to).front(),
-                                            .source = source,
-                                            .target = target,
-                                            .source_proxy = proxies_[source.index()],
-                                            .target_proxy = proxies_[target.index()],
-                                            .submit_time = submit_times_[source.index()]});
-  }
-  return *pipe;
+std::shared_ptr<engine::Work> NcclRank::reduce_scatter(Bytes block,
+                                                       const std::vector<Rank>& members,
+                                                       engine::StreamId stream) {
+  return launch(stream, [&](NcclKernel& kernel) {
+    job_.add_ring(kernel, rank_, NcclRingKind::kReduceScatter, block, members, members.front());
+  });
 }
 
-void NcclJob::add_parts(NcclKernel& kernel, Rank rank, const SendRecvRequest& request) {
-  const bool sending = request.side == SendRecvRequest::Side::kSend;
-  const Rank source = sending ? rank : request.peer;
-  const Rank target = sending ? request.peer : rank;
-  const NcclSplit split = split_over_channels(environment_.topology, environment_.constants,
-                                              channel_limit_, source, target, request.buffer.size);
-  for (std::size_t i = 0; i < split.parts.size(); ++i) {
-    const int channel = (split.first_channel + static_cast<int>(i)) % channel_limit_;
-    kernel.add_part(pipe(source, target, channel), channel, sending, split.parts[i]);
-  }
+std::shared_ptr<engine::Work> NcclRank::all_reduce(Bytes size, const std::vector<Rank>& members,
+                                                   engine::StreamId stream) {
+  const Bytes block(chunk_count(size, Bytes(static_cast<std::int64_t>(members.size()))));
+  return launch(stream, [&](NcclKernel& kernel) {
+    job_.add_ring(kernel, rank_, NcclRingKind::kAllReduce, block, members, members.front());
+  });
 }
 
-std::shared_ptr<engine::Work> NcclSendRecv::enqueue(std::span<const SendRecvRequest> group,
-                                                    engine::StreamId stream) {
-  auto launch = std::make_shared<Launch>(job_.environment_, job_.sms_, rank_,
-                                         job_.environment_.stream(rank_, stream));
-  for (const SendRecvRequest& request : group) {
-    HOCCL_CHECK(request.peer != rank_, "rank {} sends to itself", rank_);
-    job_.add_parts(launch->kernel, rank_, request);
-  }
+template <class AddWork>
+std::shared_ptr<engine::Work> NcclRank::launch(engine::StreamId stream, const AddWork& add_work) {
+  const NcclEnvironment& environment = job_.environment();
+  auto launch =
+      std::make_shared<Launch>(environment, job_.sms(), rank_, environment.stream(rank_, stream));
+  add_work(launch->kernel);
   launch->stream_id = stream;
   launches_.push_back(launch);
   const std::uint64_t number = first_launch_ + launches_.size() - 1;
-  const engine::Seconds launched =
-      job_.launchers_[rank_.index()].advance(job_.environment_.constants.kernel_launch);
-  job_.environment_.clock.at(launched,
-                             Callback::to<&NcclSendRecv::enqueue_on_stream>(*this, number));
+  environment.clock.at(job_.launch(rank_),
+                       Callback::to<&NcclRank::enqueue_on_stream>(*this, number));
   return launch;
 }
 
-std::shared_ptr<engine::Work> NcclSendRecv::enqueue(const engine::CollectiveRequest& request,
-                                                    engine::StreamId) {
-  HOCCL_CHECK(false, "rank {}: collective {} is not modelled", rank_, request.pattern.name);
-}
-
-void NcclSendRecv::enqueue_on_stream(std::uint64_t launch) {
+void NcclRank::enqueue_on_stream(std::uint64_t launch) {
   launches_[launch - first_launch_]->stream.enqueue_external(
-      Callback::to<&NcclSendRecv::stream_arrived>(*this, launch));
+      Callback::to<&NcclRank::stream_arrived>(*this, launch));
 }
 
-void NcclSendRecv::stream_arrived(std::uint64_t launch) {
+void NcclRank::stream_arrived(std::uint64_t launch) {
   launches_[launch - first_launch_]->stream_is_there = true;
   begin_front();
 }
 
-void NcclSendRecv::begin_front() {
+void NcclRank::begin_front() {
   if (launches_.empty() || !launches_.front()->stream_is_there || launches_.front()->begun) return;
   launches_.front()->begun = true;
-  launches_.front()->begin = job_.environment_.clock.now();
-  job_.environment_.clock.after(job_.environment_.constants.kernel_start,
-                                Callback::to<&NcclSendRecv::start_front>(*this));
+  launches_.front()->begin = job_.environment().clock.now();
+  job_.environment().clock.after(job_.environment().constants.kernel_start,
+                                 Callback::to<&NcclRank::start_front>(*this));
 }
 
-void NcclSendRecv::start_front() {
-  launches_.front()->kernel.start(Callback::to<&NcclSendRecv::front_ended>(*this));
+void NcclRank::start_front() {
+  launches_.front()->kernel.start(Callback::to<&NcclRank::front_ended>(*this));
 }
 
-void NcclSendRecv::record(const Launch& launch) const {
-  if (job_.environment_.trace == nullptr) return;
-  job_.environment_.trace->record({
+void NcclRank::record(const Launch& launch) const {
+  if (job_.environment().trace == nullptr) return;
+  job_.environment().trace->record({
       .begin = launch.begin,
-      .end = job_.environment_.clock.now(),
+      .end = job_.environment().clock.now(),
       .track = {rank_, engine::TrackKind::kStream, launch.stream_id.value()},
       .name = "nccl_kernel",
       .flow = {},
@@ -162,7 +110,7 @@ void NcclSendRecv::record(const Launch& launch) const {
   });
 }
 
-void NcclSendRecv::front_ended() {
+void NcclRank::front_ended() {
   last_ended_ = launches_.front();
   last_ended_->set_ended();
   launches_.pop_front();
@@ -170,39 +118,6 @@ void NcclSendRecv::front_ended() {
   record(*last_ended_);
   last_ended_->stream.release();
   begin_front();
-}
-
-void require_nccl_topology(const Topology& topology) {
-  const auto refuse = [&](std::string_view expected) {
-    throw ConfigError(
-        fmt::format("system nccl: topology '{}': expected {}", topology.name(), expected));
-  };
-  if (topology.shared_device()) refuse("one rank per physical GPU (NCCL: duplicate GPU detected)");
-  if (topology.wire() != engine::WireKind::kNic) refuse("wire legs over NICs");
-  for (int rank = 0; rank < topology.rank_count() && topology.node_count() > 1; ++rank) {
-    if (topology.nics_of(topology.gpu_of(Rank(rank))).empty()) refuse("a NIC next to every GPU");
-  }
-}
-
-bool is_nccl_system(std::string_view system) { return system.starts_with("nccl:"); }
-
-int parse_nccl_channels(std::string_view system) {
-  constexpr std::string_view kPrefix = "nccl:";
-  constexpr std::string_view kSuffix = "sm";
-  std::string_view digits = system;
-  int channels = 0;
-  if (digits.starts_with(kPrefix) && digits.ends_with(kSuffix)) {
-    digits.remove_prefix(kPrefix.size());
-    digits.remove_suffix(kSuffix.size());
-    const auto [end, error] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), channels);
-    if (error != std::errc() || end != digits.data() + digits.size()) channels = 0;
-  }
-  if (channels < 1 || channels > kMaxChannels) {
-    throw ConfigError(fmt::format("system = '{}': expected hoccl or nccl:<k>sm with k from 1 to {}",
-                                  system, kMaxChannels));
-  }
-  return channels;
 }
 
 }  // namespace hoccl::sim

@@ -2,71 +2,43 @@
 
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <memory>
-#include <optional>
 #include <span>
-#include <tuple>
 #include <vector>
 
 #include "engine/collective_system.h"
-#include "sim/machine/cpu.h"
-#include "sim/rivals/nccl_environment.h"
-#include "sim/rivals/nccl_kernel.h"
-#include "sim/rivals/nccl_pipe.h"
-#include "sim/rivals/sm_pool.h"
+#include "sim/rivals/nccl_job.h"
 
 namespace hoccl::sim {
 
-/// What all ranks of one NCCL communicator share: connections, proxies, and the SMs they hold.
-class NcclJob {
- public:
-  /// `channel_limit` channels at most per transfer, NCCL_MAX_NCHANNELS = NCCL_MIN_NCHANNELS =
-  /// NCCL_NCHANNELS_PER_NET_PEER. The topology must pass require_nccl_topology().
-  NcclJob(NcclEnvironment environment, int channel_limit);
-
-  [[nodiscard]] SmPool& sms() { return sms_; }
-  [[nodiscard]] const SmPool& sms() const { return sms_; }
-  /// CPU time of the rank's one progress thread.
-  [[nodiscard]] engine::Seconds proxy_time(engine::Rank rank) const;
-  /// CPU time of the rank's launching thread.
-  [[nodiscard]] engine::Seconds launch_time(engine::Rank rank) const;
-  /// CPU time of posting RDMA writes whose source is the rank.
-  [[nodiscard]] engine::Seconds submit_time(engine::Rank rank) const;
-
- private:
-  friend class NcclSendRecv;
-
-  NcclPipe& pipe(engine::Rank source, engine::Rank target, int channel);
-  void add_parts(NcclKernel& kernel, engine::Rank rank, const engine::SendRecvRequest& request);
-
-  NcclEnvironment environment_;
-  int channel_limit_;
-  SmPool sms_;
-  std::vector<CpuClock> proxies_;              ///< by rank
-  std::vector<CpuClock> launchers_;            ///< by rank
-  std::vector<engine::Seconds> submit_times_;  ///< by source rank
-  std::map<std::tuple<engine::Rank, engine::Rank, int>, std::unique_ptr<NcclPipe>> pipes_;
-};
-
-/// `nccl:<k>sm`: NCCL's kernel-driven send and receive as one rank sees it. Every group is one
+/// `nccl:<k>sm`: NCCL's kernels as one rank sees them. Every group and every collective is one
 /// kernel on the stream; kernels of a rank run in the order in which they were enqueued, as NCCL
 /// makes them do.
-class NcclSendRecv : public engine::CollectiveSystem {
+class NcclRank : public engine::CollectiveSystem {
  public:
-  NcclSendRecv(NcclJob& job, engine::Rank rank) : job_(job), rank_(rank) {}
-  NcclSendRecv(const NcclSendRecv&) = delete;
-  NcclSendRecv& operator=(const NcclSendRecv&) = delete;
+  NcclRank(NcclJob& job, engine::Rank rank) : job_(job), rank_(rank) {}
+  NcclRank(const NcclRank&) = delete;
+  NcclRank& operator=(const NcclRank&) = delete;
 
   std::shared_ptr<engine::Work> enqueue(std::span<const engine::SendRecvRequest> group,
                                         engine::StreamId stream) override;
-  /// None are modelled yet: require_runnable refuses them before anything starts.
+  /// An alltoallv needs the matrix: NCCL's callers know what they receive.
   std::shared_ptr<engine::Work> enqueue(const engine::CollectiveRequest& request,
                                         engine::StreamId stream) override;
+  /// What HOCCL leaves to NCCL. `block`: bytes of each rank's result; `size`: of the whole;
+  /// `members`: ascending.
+  std::shared_ptr<engine::Work> reduce_scatter(engine::Bytes block,
+                                               const std::vector<engine::Rank>& members,
+                                               engine::StreamId stream);
+  std::shared_ptr<engine::Work> all_reduce(engine::Bytes size,
+                                           const std::vector<engine::Rank>& members,
+                                           engine::StreamId stream);
 
  private:
   struct Launch;
 
+  template <class AddWork>
+  std::shared_ptr<engine::Work> launch(engine::StreamId stream, const AddWork& add_work);
   void enqueue_on_stream(std::uint64_t launch);
   void stream_arrived(std::uint64_t launch);
   void begin_front();
@@ -80,14 +52,5 @@ class NcclSendRecv : public engine::CollectiveSystem {
   std::uint64_t first_launch_ = 0;                ///< number of launches_.front()
   std::shared_ptr<Launch> last_ended_;  ///< kept until the next ends: its warps are on the stack
 };
-
-/// Throws ConfigError where NCCL does not run: several ranks on one physical GPU, a GPU without NIC
-/// in a cluster, NICs that move nothing.
-void require_nccl_topology(const engine::Topology& topology);
-
-/// Whether the text begins like "nccl:<k>sm".
-bool is_nccl_system(std::string_view system);
-/// The k of "nccl:<k>sm"; throws ConfigError "system = TEXT: expected ...".
-int parse_nccl_channels(std::string_view system);
 
 }  // namespace hoccl::sim

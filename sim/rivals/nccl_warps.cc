@@ -16,54 +16,27 @@ void NcclWarps::serve() {
     if (!part.pipe->is_ready(part)) continue;
     next_ = index + 1;
     current_ = &part;
-    slice_ = part.pipe->begin(part);
-    begin_ = environment_.clock.now();
-    environment_.clock.after(environment_.constants.step_overhead,
-                             Callback::to<&NcclWarps::copy>(*this));
+    if (part.sending) {
+      slice_ = std::min(part.remaining, part.pipe->step());
+      part.pipe->begin_send(part, slice_);
+    } else {
+      slice_ = part.pipe->begin_receive(part);
+    }
+    loop_.copy(part.pipe->copy_route(part.sending), slice_, part.sending ? "sm_send" : "sm_receive",
+               Callback::to<&NcclWarps::copied>(*this));
     return;
   }
 }
 
-void NcclWarps::copy() {
-  const engine::BytesPerSecond rate = environment_.constants.channel_copy_rate;
-  const auto done = Callback::to<&NcclWarps::copied>(*this);
-  if (const auto route = current_->pipe->copy_route(current_->sending)) {
-    environment_.network.start(*route, slice_, done, rate);
-  } else {
-    environment_.clock.after(slice_ / rate, done);
-  }
-}
-
 void NcclWarps::copied() {
-  record();
   NcclPart& part = *current_;
-  const Bytes size = slice_;
   current_ = nullptr;
-  part.remaining -= size;
-  const bool finished = part.remaining == Bytes(0);
-  if (finished) std::erase(parts_, &part);
-  // The other side may be waiting for this slice or slot, so it is told before the part is closed.
-  part.pipe->end(part, size);
-  if (finished) {
-    part.pipe->close(part);
-    // Ends the kernel, and these warps with it, when it was the last part.
-    if (part.kernel->part_finished()) return;
-  }
+  const bool last = part.remaining == slice_;
+  if (last) std::erase(parts_, &part);
+  part.pipe->end(part, slice_);
+  // Ends the kernel, and these warps with it, when it was the last part.
+  if (last && part.kernel->work_finished(part.channel)) return;
   serve();
-}
-
-void NcclWarps::record() const {
-  if (environment_.trace == nullptr) return;
-  environment_.trace->record({
-      .begin = begin_,
-      .end = environment_.clock.now(),
-      .track = {rank_, engine::TrackKind::kSm, channel_},
-      .name = current_->sending ? "sm_send" : "sm_receive",
-      .flow = engine::FlowId::none(),
-      .chunk = -1,
-      .size = slice_,
-      .operation = {},
-  });
 }
 
 }  // namespace hoccl::sim

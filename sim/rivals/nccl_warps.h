@@ -5,38 +5,31 @@
 
 #include "engine/base/ids.h"
 #include "engine/base/units.h"
-#include "sim/rivals/nccl_environment.h"
+#include "sim/rivals/nccl_copy_loop.h"
 #include "sim/rivals/nccl_pipe.h"
 
 namespace hoccl::sim {
 
-/// The sending or the receiving warps of one channel of a kernel: one SM's copy loop. Copies one
-/// slice at a time, of the parts in turn: a step's overhead (wait for the flag, fence, set the
-/// flag), then the bytes at no more than one channel's rate.
-class NcclWarps {
+/// The sending or the receiving warps of one channel of a kernel of sends and receives. They copy
+/// one slice at a time, of the parts in turn.
+class NcclWarps : public NcclWorker {
  public:
   NcclWarps(const NcclEnvironment& environment, engine::Rank rank, int channel)
-      : environment_(environment), rank_(rank), channel_(channel) {}
+      : loop_(environment, rank, channel) {}
   NcclWarps(const NcclWarps&) = delete;
   NcclWarps& operator=(const NcclWarps&) = delete;
 
   void add(NcclPart& part) { parts_.push_back(&part); }
-  /// Begins the next slice if the warps are free and one is ready.
-  void serve();
+  void serve() override;
 
  private:
-  void copy();
   void copied();
-  void record() const;
 
-  const NcclEnvironment& environment_;
-  engine::Rank rank_;
-  int channel_;
+  NcclCopyLoop loop_;
   std::vector<NcclPart*> parts_;
   std::size_t next_ = 0;  ///< whose turn it is
   NcclPart* current_ = nullptr;
   engine::Bytes slice_;
-  engine::Seconds begin_{0.0};
 };
 
 }  // namespace hoccl::sim

@@ -1,7 +1,8 @@
 #include <vector>
 
 #include "engine/base/check.h"
-#include "sim/rivals/nccl_send_recv.h"
+#include "sim/rivals/nccl_rank.h"
+#include "sim/rivals/nccl_requirements.h"
 #include "sim/run/nccl_environment_of.h"
 #include "sim/run/system.h"
 
@@ -16,9 +17,11 @@ class NcclSystem : public System {
  public:
   NcclSystem(const Scenario& scenario, SimFabric& fabric)
       : topology_(fabric.topology()),
-        job_(nccl_environment_of(fabric), parse_nccl_channels(scenario.system)) {
+        job_(nccl_environment_of(fabric), {.channels = parse_nccl_channels(scenario.system),
+                                           .ring_nics = scenario.compile.nics,
+                                           .pxn = scenario.pxn}) {
     for (int number = 0; number < topology_.rank_count(); ++number) {
-      ranks_.push_back(std::make_unique<NcclSendRecv>(job_, Rank(number)));
+      ranks_.push_back(std::make_unique<NcclRank>(job_, Rank(number)));
     }
   }
 
@@ -44,7 +47,7 @@ class NcclSystem : public System {
  private:
   const engine::Topology& topology_;
   NcclJob job_;
-  std::vector<std::unique_ptr<NcclSendRecv>> ranks_;
+  std::vector<std::unique_ptr<NcclRank>> ranks_;
 };
 
 }  // namespace

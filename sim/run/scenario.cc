@@ -4,7 +4,7 @@
 
 #include "engine/base/config_error.h"
 #include "engine/runnable.h"
-#include "sim/rivals/nccl_send_recv.h"
+#include "sim/rivals/nccl_requirements.h"
 #include "sim/run/simulate.h"
 #include "sim/run/workload.h"
 
@@ -40,11 +40,9 @@ void require_nccl(const Scenario& scenario) {
         fmt::format("system = '{}': expected hoccl with a saved plan", scenario.system));
   }
   const engine::Traffic& traffic = scenario.traffic;
-  if (traffic.flows != nullptr || !engine::is_send_recv(traffic.request.name)) {
-    throw ConfigError(
-        fmt::format("system = '{}': expected hoccl with pattern {}; of NCCL only sendrecv, "
-                    "sendrecv-ring and ppchain are modelled",
-                    scenario.system, traffic.flows ? traffic.flows->name : traffic.request.name));
+  if (traffic.flows != nullptr) {
+    throw ConfigError(fmt::format("system = '{}': expected hoccl with pattern {}, flows of a file",
+                                  scenario.system, traffic.flows->name));
   }
 }
 

@@ -26,6 +26,8 @@ struct Scenario {
   /// Executed instead of what the traffic compiles to; fixes pattern and size.
   std::optional<engine::Plan> plan = {};
 
+  /// NCCL's messages between nodes leave through the NIC of the receiver's rail.
+  bool pxn = true;
   engine::PipelineOptions pipeline = {};
   int slots = 16;  ///< send slots and receive slots, each, of every staging place
   /// All ranks are threads of one process, whose calls of the GPU driver take turns.

@@ -9,7 +9,7 @@
 #include "engine/base/check.h"
 #include "engine/pattern/metrics.h"
 #include "sim/fabric/sim_fabric.h"
-#include "sim/rivals/nccl_send_recv.h"
+#include "sim/rivals/nccl_requirements.h"
 #include "sim/run/bound_check.h"
 #include "sim/run/fork_pool.h"
 #include "sim/run/system.h"

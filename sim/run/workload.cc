@@ -3,7 +3,7 @@
 #include <map>
 
 #include "engine/rank_share.h"
-#include "sim/rivals/nccl_send_recv.h"
+#include "sim/rivals/nccl_requirements.h"
 
 namespace hoccl::sim {
 
@@ -39,9 +39,9 @@ engine::Bound bound_of(const Scenario& scenario, const engine::Pattern& pattern,
                        const engine::Rates& rates) {
   if (scenario.plan) return engine::plan_bound(*scenario.plan, scenario.topology, rates);
   const bool own_nic = scenario.compile.forwarding == engine::Forwarding::kOwnNic;
-  if (is_nccl_system(scenario.system) || own_nic) {
-    return engine::own_nic_bound(pattern, scenario.topology, rates);
-  }
+  const bool nccl = is_nccl_system(scenario.system);
+  if (nccl && scenario.pxn) return engine::rail_relay_bound(pattern, scenario.topology, rates);
+  if (nccl || own_nic) return engine::own_nic_bound(pattern, scenario.topology, rates);
   return engine::pattern_bound(pattern, scenario.topology, rates, rails_of(scenario.compile));
 }
 
@@ -60,6 +60,8 @@ Workload::Workload(const Scenario& scenario, Bytes size, SimFabric& fabric)
     matrix_ = engine::matrix_of(traffic, size, rank_count);
     traffic_ = traffic;
     ranks_ = engine::members_of(traffic, rank_count);
+    // HOCCL's callers know their own row only.
+    all_know_the_counts_ = is_nccl_system(scenario.system);
   }
   // Every rank of a collective calls it, of other patterns those with something to move.
   if (!collective_) ranks_ = engine::ranks_of(pattern.flows, rank_count);
@@ -110,7 +112,13 @@ std::shared_ptr<engine::Work> Workload::enqueue(System& system, Rank rank,
     engine::CollectiveRequest request = *collective_;
     request.send_buffer = buffers.send;
     request.receive_buffer = buffers.receive;
-    if (matrix_ != nullptr) request.row = engine::row_of(*matrix_, traffic_, rank);
+    if (matrix_ != nullptr) {
+      if (all_know_the_counts_) {
+        request.matrix = matrix_;
+      } else {
+        request.row = engine::row_of(*matrix_, traffic_, rank);
+      }
+    }
     return system.rank(rank).enqueue(request, stream);
   }
   return system.rank(rank).enqueue(engine::requests_of(flows_, rank, buffers.send, buffers.receive),

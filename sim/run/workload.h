@@ -46,6 +46,7 @@ class Workload {
   engine::MemberList members_;
   engine::Traffic traffic_;
   std::shared_ptr<const engine::TrafficMatrix> matrix_;  ///< alltoallv
+  bool all_know_the_counts_ = false;
 };
 
 /// The pattern of the scenario at one size; of a saved plan, what it moves. Throws ConfigError.
