@@ -23,7 +23,9 @@ void CopyQueue::post(CopyClass copy_class, const CopyJob& job, std::int64_t batc
               engine(copy_class).in_flight);
   Engine& chosen = engine(copy_class);
   const auto lane = std::ranges::min_element(chosen.lanes, {}, [this](const LaneState& each) {
-    return std::pair(adaptive() && each.is_full(), each.in_flight.size());
+    // A batch of a given size is one lane's: spread over all, it would be several small ones.
+    const bool other_batch = !adaptive() && unflushed_ > 0 && each.open == 0;
+    return std::pair(other_batch || (adaptive() && each.is_full()), each.in_flight.size());
   });
   const auto index = static_cast<std::uint8_t>(lane - chosen.lanes.begin());
   port_.post_copy({copy_class, index}, job.request);

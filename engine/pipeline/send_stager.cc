@@ -17,7 +17,7 @@ SendStager::Pool& SendStager::pool_of(PlaceId place) {
   if (existing != pools_.end()) return existing->second;
   const StagingPlace& staging = port_.staging(place);
   SlotPool<Slot> slots(staging, port_.rank(), staging.send_slot_count);
-  return pools_.emplace(place, Pool{std::move(slots), {}, {}, 0, {}, {}, {}, 0, 0, 0, {}})
+  return pools_.emplace(place, Pool{std::move(slots), {}, {}, 0, {}, {}, {}, 0, 0, 0, false, {}})
       .first->second;
 }
 
@@ -97,6 +97,7 @@ void SendStager::act() {
   for (auto& [place, pool] : pools_) {
     while (pass_one(pool)) {
     }
+    pool.filling = false;
     const bool background_waits =
         std::ranges::any_of(pool.able, [&links = pool.links](std::size_t number) {
           const auto& waiting = links[number]->waiting;
@@ -192,6 +193,10 @@ std::optional<SendStager::Choice> SendStager::choose(Pool& pool) const {
 /// that may come any moment.
 bool SendStager::may_have_slot(const Pool& pool, const Choice& choice) const {
   if (!pool.slots.has_free()) return false;
+  // Slots come back one by one. Where copies are handed over in batches, as many are given at once,
+  // unless nothing leaves that would bring back more.
+  const auto batch = std::min(static_cast<std::size_t>(options_.batch), pool.slots.size() / 2);
+  if (!pool.filling && pool.slots.free_count() < batch && pool.sending > 0) return false;
   // NIC and NVLink phases take turns: no copy begins while anything leaves.
   if (!options_.overlap && pool.sending > 0) return false;
   // A busy target lets relayed chunks wait; the NIC must not run dry meanwhile.
@@ -222,6 +227,7 @@ std::uint16_t SendStager::lowest_stage(const Pool& pool) {
 }
 
 void SendStager::grant(Pool& pool, Lease& lease) {
+  pool.filling = true;
   const SlotReference taken = pool.slots.take();
   Slot& slot = pool.slots[taken.slot];
   slot.state = advance(slot.state, SendEvent::kGrant);

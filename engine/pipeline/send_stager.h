@@ -130,7 +130,8 @@ class SendStager {
     std::set<std::pair<Ask, std::size_t>> asking;  ///< and links: credits that were not asked for
     std::size_t relaying = 0;                      ///< slots of chunks that stay in the node
     int copying = 0;                               ///< slots that are being filled
-    int sending = 0;  ///< slots with a leg in an outbox or on the wire, or being pulled
+    int sending = 0;       ///< slots with a leg in an outbox or on the wire, or being pulled
+    bool filling = false;  ///< slots are given until none is left
     Patience patience;
   };
 

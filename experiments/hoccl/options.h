@@ -82,6 +82,8 @@ struct SimOptions {
   std::string system = "hoccl";
   bool pipelining = true;
   bool pxn = true;
+  bool dynamic_buffers = false;
+  double busy_driver = 0.0;
   int warmup = 1;
   int iterations = 1;
   bool print_calibration = false;

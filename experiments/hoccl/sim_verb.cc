@@ -17,9 +17,9 @@
 #include "experiments/hoccl/report.h"
 #include "experiments/hoccl/resolve.h"
 #include "experiments/hoccl/traffic_options.h"
-#include "sim/rivals/nccl_requirements.h"
 #include "sim/run/simulate.h"
 #include "sim/run/sweep.h"
+#include "sim/run/system_kind.h"
 
 namespace hoccl::cli {
 namespace {
@@ -37,6 +37,8 @@ sim::Scenario make_scenario(const SimOptions& options, Work& work) {
       .traffic = std::move(work.traffic),
       .compile = compile_options(pattern),
       .plan = std::move(work.plan),
+      .dynamic_buffers = options.dynamic_buffers,
+      .busy_driver = options.busy_driver,
       .pxn = options.pxn,
       .pipeline = options.work.pipeline,
       .slots = options.work.slots,
@@ -71,10 +73,11 @@ Settings nccl_settings(const sim::Scenario& scenario) {
 
 /// What decides the plan.
 Settings settings_of(const sim::Scenario& scenario) {
-  if (sim::is_nccl_system(scenario.system)) return nccl_settings(scenario);
-  Settings settings = scenario.plan
-                          ? plan_settings(*scenario.plan, scenario.pipeline)
-                          : traffic_settings(scenario.traffic, scenario.compile, scenario.pipeline);
+  if (sim::runs_kernels(scenario)) return nccl_settings(scenario);
+  const bool rival = sim::kind_of(scenario.system) != sim::SystemKind::kHoccl;
+  const sim::Scenario run = rival ? sim::rival_plan(scenario) : scenario;
+  Settings settings = run.plan ? plan_settings(*run.plan, run.pipeline)
+                               : traffic_settings(run.traffic, run.compile, run.pipeline);
   settings.emplace_back("pxn", "");
   return settings;
 }
@@ -88,6 +91,10 @@ ReportHead make_head(const SimOptions& options, const std::string& pattern,
   std::vector<std::string> notes = {settings_note(settings),
                                     fmt::format("network {}, calibration {} ({}), iterations {}",
                                                 network, calibration, hash, scenario.iterations)};
+  if (const std::string reason = sim::fallback_reason(scenario); !reason.empty()) {
+    notes.push_back(fmt::format("{} runs kernels of {} SMs instead: {}", scenario.system,
+                                sim::kernel_channels(scenario), reason));
+  }
   if (!scenario.plan && !size_note(scenario.traffic).empty()) {
     notes.push_back(size_note(scenario.traffic));
   }

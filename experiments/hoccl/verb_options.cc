@@ -196,10 +196,14 @@ void add_plan_options(CLI::App& app, PlanOptions& values) {
 
 void add_sim_options(CLI::App& app, SimOptions& values) {
   OptionReader options(app);
-  options.text("--system", values.system, "hoccl or nccl:<k>sm");
+  options.text("--system", values.system, "hoccl, nccl:<k>sm, nccl:zero or vccl");
   add_work_options(app, values.work);
   options.on_off("--pipelining", values.pipelining,
                  "off: the next chunk is posted when the previous one is complete end to end");
+  options.flag("--dynamic-buffers", values.dynamic_buffers,
+               "every operation has other buffers: vccl registers them, nccl:zero runs kernels");
+  options.percent("--busy-driver", values.busy_driver,
+                  "vccl: share of registrations that find the driver busy");
   options.on_off("--pxn", values.pxn,
                  "nccl: messages between nodes leave through the NIC of the receiver's rail");
   add_model_options(app, values.model);

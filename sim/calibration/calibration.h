@@ -59,7 +59,9 @@ struct GateConstants {
 };
 
 struct RegistrationConstants {
-  engine::Seconds latency;  ///< from the call until NICs may touch a user buffer
+  engine::Seconds latency;       ///< from the call until NICs may touch a user buffer
+  engine::Seconds busy_latency;  ///< the same where the driver is busy: shortest
+  engine::Seconds busy_spread;   ///< and how much longer it takes at most
 };
 
 /// CPU time of handing copies of one class to their engine, without the event behind them.
@@ -112,6 +114,20 @@ struct NcclConstants {
   engine::Seconds proxy_step;  ///< CPU time of the proxy per network step and side
 };
 
+/// NCCL's copy-engine collectives, for the rival model.
+struct NcclZeroConstants {
+  engine::Seconds barrier;    ///< of the ranks of a node, without the flags
+  engine::Seconds flag_copy;  ///< a copy of 4 bytes to each peer
+  engine::Bytes chunk;        ///< largest put between nodes
+};
+
+/// VCCL, for the rival model.
+struct VcclConstants {
+  engine::Seconds host_function_start;  ///< from the stream's arrival until the proxy knows
+  engine::Seconds host_function_end;    ///< from the proxy's flag until the stream goes on
+  engine::Bytes piece;                  ///< of a message that a NIC reads at once
+};
+
 /// Every constant of the model, each with its source. Plain data, read from a TOML file.
 struct Calibration {
   std::string machine;
@@ -127,6 +143,8 @@ struct Calibration {
   RegistrationConstants registration;
   CpuConstants cpu;
   NcclConstants nccl;
+  NcclZeroConstants nccl_zero;
+  VcclConstants vccl;
 
   /// Where a value comes from.
   struct Origin {

@@ -16,6 +16,29 @@ void visit_copy_engine(std::string_view group, Constants& engine, Visitor& visit
   visit(group, "completion_latency", engine.completion_latency);
 }
 
+template <class CalibrationType, class Visitor>
+void visit_rivals(CalibrationType& c, Visitor&& visit) {
+  visit("nccl", "channel_copy_rate", c.nccl.channel_copy_rate);
+  visit("nccl", "channel_net_rate", c.nccl.channel_net_rate);
+  visit("nccl", "kernel_launch", c.nccl.kernel_launch);
+  visit("nccl", "kernel_start", c.nccl.kernel_start);
+  visit("nccl", "step_overhead", c.nccl.step_overhead);
+  visit("nccl", "flag_latency", c.nccl.flag_latency);
+  visit("nccl", "nvlink_step", c.nccl.nvlink_step);
+  visit("nccl", "net_step", c.nccl.net_step);
+  visit("nccl", "part_min", c.nccl.part_min);
+  visit("nccl", "fifo_slots", c.nccl.fifo_slots, 1, 1024);
+  visit("nccl", "proxy_step", c.nccl.proxy_step);
+
+  visit("nccl_zero", "barrier", c.nccl_zero.barrier);
+  visit("nccl_zero", "flag_copy", c.nccl_zero.flag_copy);
+  visit("nccl_zero", "chunk", c.nccl_zero.chunk);
+
+  visit("vccl", "host_function_start", c.vccl.host_function_start);
+  visit("vccl", "host_function_end", c.vccl.host_function_end);
+  visit("vccl", "piece", c.vccl.piece);
+}
+
 /// Calls `visit(group, name, value)` for every quantity and `visit(group, name, value, low, high)`
 /// for every plain number, in the order of the files: the one list that reader, printer, `set`
 /// and hash share. CalibrationType is Calibration or const Calibration.
@@ -42,6 +65,8 @@ void visit_constants(CalibrationType& c, Visitor&& visit) {
   visit("gate", "resume_latency", c.gate.resume_latency);
 
   visit("registration", "latency", c.registration.latency);
+  visit("registration", "busy_latency", c.registration.busy_latency);
+  visit("registration", "busy_spread", c.registration.busy_spread);
 
   visit("cpu", "post_copy", c.cpu.post_peer.alone);
   visit("cpu", "post_batch", c.cpu.post_peer.batch);
@@ -73,17 +98,7 @@ void visit_constants(CalibrationType& c, Visitor&& visit) {
   visit("cpu", "enqueue_ready", c.cpu.enqueue_ready);
   visit("cpu", "enqueue_wait", c.cpu.enqueue_wait);
 
-  visit("nccl", "channel_copy_rate", c.nccl.channel_copy_rate);
-  visit("nccl", "channel_net_rate", c.nccl.channel_net_rate);
-  visit("nccl", "kernel_launch", c.nccl.kernel_launch);
-  visit("nccl", "kernel_start", c.nccl.kernel_start);
-  visit("nccl", "step_overhead", c.nccl.step_overhead);
-  visit("nccl", "flag_latency", c.nccl.flag_latency);
-  visit("nccl", "nvlink_step", c.nccl.nvlink_step);
-  visit("nccl", "net_step", c.nccl.net_step);
-  visit("nccl", "part_min", c.nccl.part_min);
-  visit("nccl", "fifo_slots", c.nccl.fifo_slots, 1, 1024);
-  visit("nccl", "proxy_step", c.nccl.proxy_step);
+  visit_rivals(c, visit);
 }
 
 }  // namespace hoccl::sim

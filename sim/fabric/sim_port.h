@@ -78,6 +78,9 @@ class SimPort : public engine::Port {
   [[nodiscard]] engine::Seconds launch_time() const { return application_.busy_time(); }
   /// A kernel of the application, after what its stream already holds.
   void enqueue_kernel(engine::StreamId stream, engine::Seconds duration);
+  /// Work whose duration somebody else decides, after what the stream already holds: calls `begin`
+  /// and holds the stream until release() of its gpu_stream().
+  void enqueue_external(engine::StreamId stream, Callback begin);
   [[nodiscard]] SimStream& stream(engine::StreamId id);
   /// When finish() was called for `work`.
   [[nodiscard]] std::optional<engine::Seconds> finish_time(engine::WorkId work) const;
@@ -89,13 +92,14 @@ class SimPort : public engine::Port {
  private:
   /// A call of the application that its core has not come to yet.
   struct Action {
-    enum class Kind : std::uint8_t { kReady, kWait, kForeground, kKernel };
+    enum class Kind : std::uint8_t { kReady, kWait, kForeground, kKernel, kExternal };
     Kind kind;
     SimStream* stream = nullptr;
     SimGate* gate = nullptr;
     engine::Sequence sequence = 0;
     bool active = false;
     engine::Seconds duration{0.0};
+    Callback begin = {};
   };
   struct Finished {
     engine::Status status;

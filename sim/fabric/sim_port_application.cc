@@ -42,6 +42,9 @@ void SimPort::act_next() {
     case Action::Kind::kKernel:
       action.stream->kernel(action.duration);
       return;
+    case Action::Kind::kExternal:
+      action.stream->gpu_stream().enqueue_external(action.begin);
+      return;
   }
 }
 
@@ -70,6 +73,12 @@ void SimPort::enqueue_foreground(engine::StreamId id, bool active) {
 void SimPort::enqueue_kernel(engine::StreamId id, Seconds duration) {
   act({.kind = Action::Kind::kKernel, .stream = &stream(id), .duration = duration},
       world_.calibration.nccl.kernel_launch);
+}
+
+void SimPort::enqueue_external(engine::StreamId id, Callback begin) {
+  // Memory operations, or a host function: a call like a gate's.
+  act({.kind = Action::Kind::kExternal, .stream = &stream(id), .begin = begin},
+      world_.calibration.cpu.enqueue_ready);
 }
 
 void SimPort::submit(std::shared_ptr<const engine::Command> command) {

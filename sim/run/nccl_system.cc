@@ -2,9 +2,9 @@
 
 #include "engine/base/check.h"
 #include "sim/rivals/nccl_rank.h"
-#include "sim/rivals/nccl_requirements.h"
 #include "sim/run/nccl_environment_of.h"
 #include "sim/run/system.h"
+#include "sim/run/system_kind.h"
 
 namespace hoccl::sim {
 namespace {
@@ -17,7 +17,7 @@ class NcclSystem : public System {
  public:
   NcclSystem(const Scenario& scenario, SimFabric& fabric)
       : topology_(fabric.topology()),
-        job_(nccl_environment_of(fabric), {.channels = parse_nccl_channels(scenario.system),
+        job_(nccl_environment_of(fabric), {.channels = kernel_channels(scenario),
                                            .ring_nics = scenario.compile.nics,
                                            .pxn = scenario.pxn}) {
     for (int number = 0; number < topology_.rank_count(); ++number) {
@@ -54,11 +54,6 @@ class NcclSystem : public System {
 
 std::unique_ptr<System> make_nccl_system(const Scenario& scenario, SimFabric& fabric) {
   return std::make_unique<NcclSystem>(scenario, fabric);
-}
-
-std::unique_ptr<System> make_system(const Scenario& scenario, SimFabric& fabric) {
-  return is_nccl_system(scenario.system) ? make_nccl_system(scenario, fabric)
-                                         : make_hoccl_system(scenario, fabric);
 }
 
 }  // namespace hoccl::sim

@@ -6,6 +6,7 @@
 #include "engine/runnable.h"
 #include "sim/rivals/nccl_requirements.h"
 #include "sim/run/simulate.h"
+#include "sim/run/system_kind.h"
 #include "sim/run/workload.h"
 
 namespace hoccl::sim {
@@ -25,41 +26,43 @@ void switch_pipelining_off(Scenario& scenario) {
 
 namespace {
 
-void require_hoccl(const Scenario& scenario, Bytes size) {
+void require_planned(const Scenario& scenario, Bytes size) {
   engine::require_runnable(scenario.traffic, size, scenario.topology, scenario.compile,
                            {.slot_size = scenario.compile.chunk_size,
                             .send_slots = scenario.slots,
                             .receive_slots = scenario.slots});
 }
 
-void require_nccl(const Scenario& scenario) {
-  parse_nccl_channels(scenario.system);
+void require_rival(const Scenario& scenario) {
   require_nccl_topology(scenario.topology);
   if (scenario.plan) {
     throw ConfigError(
         fmt::format("system = '{}': expected hoccl with a saved plan", scenario.system));
   }
-  const engine::Traffic& traffic = scenario.traffic;
-  if (traffic.flows != nullptr) {
+  if (scenario.traffic.flows != nullptr) {
     throw ConfigError(fmt::format("system = '{}': expected hoccl with pattern {}, flows of a file",
-                                  scenario.system, traffic.flows->name));
+                                  scenario.system, scenario.traffic.flows->name));
+  }
+  const engine::PatternRequest& request = scenario.traffic.request;
+  if (!runs_kernels(scenario) && !request.in_place && !engine::is_send_recv(request.name)) {
+    throw ConfigError(
+        fmt::format("system = '{}': expected --in-place with it: a copy within a GPU "
+                    "by its copy engine is not modelled",
+                    scenario.system));
   }
 }
 
 }  // namespace
 
 void require_runnable(const Scenario& scenario, std::span<const Bytes> sizes) {
-  const bool nccl = is_nccl_system(scenario.system);
-  if (!nccl && scenario.system != "hoccl") {
-    throw ConfigError(fmt::format("system = '{}': expected hoccl or nccl:<k>sm", scenario.system));
-  }
-  if (nccl) require_nccl(scenario);
+  const bool rival = kind_of(scenario.system) != SystemKind::kHoccl;
+  if (rival) require_rival(scenario);
   if (scenario.plan) return;  // verified when it was loaded
   for (const Bytes size : sizes) {
-    if (nccl) {
+    if (rival && runs_kernels(scenario)) {
       pattern_of(scenario, size);
     } else {
-      require_hoccl(scenario, size);
+      require_planned(rival ? rival_plan(scenario) : scenario, size);
     }
   }
 }

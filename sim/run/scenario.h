@@ -19,13 +19,17 @@ namespace hoccl::sim {
 struct Scenario {
   engine::Topology topology;
   Calibration calibration;
-  std::string system = "hoccl";  ///< or "nccl:<k>sm"
+  std::string system = "hoccl";  ///< or "nccl:<k>sm", "nccl:zero", "vccl"
 
   engine::Traffic traffic = {};
   engine::CompileOptions compile = {};
   /// Executed instead of what the traffic compiles to; fixes pattern and size.
   std::optional<engine::Plan> plan = {};
 
+  /// Buffers that change from operation to operation: registered anew, where a system needs that.
+  bool dynamic_buffers = false;
+  /// Share of registrations that find the driver busy, 0 to 1.
+  double busy_driver = 0.0;
   /// NCCL's messages between nodes leave through the NIC of the receiver's rail.
   bool pxn = true;
   engine::PipelineOptions pipeline = {};

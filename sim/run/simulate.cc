@@ -9,10 +9,10 @@
 #include "engine/base/check.h"
 #include "engine/pattern/metrics.h"
 #include "sim/fabric/sim_fabric.h"
-#include "sim/rivals/nccl_requirements.h"
 #include "sim/run/bound_check.h"
 #include "sim/run/fork_pool.h"
 #include "sim/run/system.h"
+#include "sim/run/system_kind.h"
 #include "sim/run/workload.h"
 
 namespace hoccl::sim {
@@ -195,7 +195,7 @@ void add_rates(const Scenario& scenario, RunResult& result) {
   result.bound = nominal.time;
   result.calibrated_bound = calibrated.time;
   const bool own_nic = scenario.compile.forwarding == engine::Forwarding::kOwnNic;
-  if (scenario.plan || is_nccl_system(scenario.system) || own_nic) return;
+  if (scenario.plan || kind_of(scenario.system) != SystemKind::kHoccl || own_nic) return;
   result.balanced_bound = engine::balanced_rail_bound(pattern, scenario.topology,
                                                       scenario.calibration.rates(scenario.topology))
                               .time;

@@ -47,5 +47,6 @@ class System {
 std::unique_ptr<System> make_system(const Scenario& scenario, SimFabric& fabric);
 std::unique_ptr<System> make_hoccl_system(const Scenario& scenario, SimFabric& fabric);
 std::unique_ptr<System> make_nccl_system(const Scenario& scenario, SimFabric& fabric);
+std::unique_ptr<System> make_copy_engine_rival(const Scenario& scenario, SimFabric& fabric);
 
 }  // namespace hoccl::sim

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "engine/rank_share.h"
-#include "sim/rivals/nccl_requirements.h"
+#include "sim/run/system_kind.h"
 
 namespace hoccl::sim {
 
@@ -39,9 +39,11 @@ engine::Bound bound_of(const Scenario& scenario, const engine::Pattern& pattern,
                        const engine::Rates& rates) {
   if (scenario.plan) return engine::plan_bound(*scenario.plan, scenario.topology, rates);
   const bool own_nic = scenario.compile.forwarding == engine::Forwarding::kOwnNic;
-  const bool nccl = is_nccl_system(scenario.system);
-  if (nccl && scenario.pxn) return engine::rail_relay_bound(pattern, scenario.topology, rates);
-  if (nccl || own_nic) return engine::own_nic_bound(pattern, scenario.topology, rates);
+  const bool kernels = runs_kernels(scenario);
+  if (kernels && scenario.pxn) return engine::rail_relay_bound(pattern, scenario.topology, rates);
+  if (kernels || own_nic || kind_of(scenario.system) != SystemKind::kHoccl) {
+    return engine::own_nic_bound(pattern, scenario.topology, rates);
+  }
   return engine::pattern_bound(pattern, scenario.topology, rates, rails_of(scenario.compile));
 }
 
@@ -61,7 +63,7 @@ Workload::Workload(const Scenario& scenario, Bytes size, SimFabric& fabric)
     traffic_ = traffic;
     ranks_ = engine::members_of(traffic, rank_count);
     // HOCCL's callers know their own row only.
-    all_know_the_counts_ = is_nccl_system(scenario.system);
+    all_know_the_counts_ = kind_of(scenario.system) != SystemKind::kHoccl;
   }
   // Every rank of a collective calls it, of other patterns those with something to move.
   if (!collective_) ranks_ = engine::ranks_of(pattern.flows, rank_count);

@@ -42,7 +42,7 @@ CASES: list[tuple[str, list[str]]] = [
     ("sim --from 1 --to 1", ["target", "1", "expected another rank"]),
     ("sim --pattern allreduce", ["pattern", "allreduce", "expected", "sendrecv"]),
     ("plan --pattern zig", ["pattern", "zig", "expected", "sendrecv"]),
-    ("sim --system mpi", ["system", "mpi", "expected hoccl or nccl:<k>sm"]),
+    ("sim --system mpi", ["system", "mpi", "expected hoccl, nccl:<k>sm, nccl:zero or vccl"]),
     ("sim --system nccl:0sm", ["system", "nccl:0sm", "1 to 64"]),
     ("sim --system nccl:65sm", ["system", "nccl:65sm", "1 to 64"]),
     ("sim --system nccl:8", ["system", "nccl:8", "1 to 64"]),
