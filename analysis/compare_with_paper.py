@@ -121,11 +121,15 @@ def compare(
 
 
 def check_kinds(config: Judged, calibration: Calibration) -> None:
-    """Every constant a row says it was fitted by must be a fitted one. Raises InputError."""
+    """Every constant a row says it was fitted by must be a fitted one. Raises InputError.
+
+    Names that begin with "--" are options of the program, chosen among those that the paper leaves
+    open: no constants of the calibration.
+    """
     fitted = {constant.name for constant in calibration.fitted()}
     for metric in config.metrics:
         for name in metric.fitted_by:
-            if name not in fitted:
+            if not name.startswith("--") and name not in fitted:
                 place = f"{config.path}: {metric.id}/{metric.metric}: fitted_by"
                 raise InputError(f"{place}: '{name}' is no fitted constant of {calibration.path}")
 

@@ -54,7 +54,8 @@ class Timeline:
 class Metric:
     """How one row is judged. `target` and `claim` only where the paper has no number of its own.
 
-    `fitted_by` names the constants of the calibration that were chosen to match this very number.
+    `fitted_by` names the constants of the calibration, or the options ("--slots"), that were chosen
+    to match this very number.
     """
 
     id: str
@@ -229,7 +230,8 @@ def read_metric(table: Table) -> Metric:
         target=table.take_optional("target", float),
     )
     if (metric.kind == "fitted") != bool(metric.fitted_by):
-        raise table.fail("fitted_by", "constants of the calibration, if and only if kind is fitted")
+        expected = "constants of the calibration or options, if and only if kind is fitted"
+        raise table.fail("fitted_by", expected)
     own = (metric.unit, metric.claim, metric.target)
     if any(field is None for field in own) and any(field is not None for field in own):
         raise table.fail("target", "unit, claim and target together, or none of them")

@@ -6,7 +6,7 @@ import csv
 import dataclasses
 import io
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal, TypeVar, get_type_hints
 
@@ -245,6 +245,25 @@ def format_rows(rows: Iterable[Row]) -> str:
     writer.writeheader()
     for row in rows:
         writer.writerow(dataclasses.asdict(row))
+    return text.getvalue()
+
+
+def format_tagged_rows(tagged: Iterable[tuple[Mapping[str, object], CollectiveRow]]) -> str:
+    """CSV text: what was run, as far as the row lacks it, then the program's columns.
+
+    Words of a command line become one cell.
+    """
+    of_row = [field.name for field in dataclasses.fields(CollectiveRow)]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    header: list[str] = []
+    for run, row in tagged:
+        words = {name: value for name, value in run.items() if name not in of_row}
+        if not header:
+            header = [*words, *of_row]
+            writer.writerow(header)
+        cells = [" ".join(value) if isinstance(value, tuple) else value for value in words.values()]
+        writer.writerow([*cells, *(getattr(row, name) for name in of_row)])
     return text.getvalue()
 
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from analysis import style
 from analysis.load import PaperNumber, Row
 from analysis.metrics import best_chunk
-from analysis.style import plt
+from analysis.style import caption, plt
 from analysis.units import format_size
 
 
@@ -28,15 +28,12 @@ def series(rows: Iterable[Row], **options: object) -> dict[int, float]:
     }
 
 
-def _size_axis(axes: Axes, sizes: Sequence[int], label: str) -> None:
+def size_axis(axes: Axes, sizes: Sequence[int], label: str) -> None:
+    """Ticks at the sizes that were run."""
     axes.set_xscale("log", base=2)
     axes.set_xticks(sizes, [format_size(size) for size in sizes], rotation=45, ha="right")
     axes.minorticks_off()
     axes.set_xlabel(label)
-
-
-def _caption(figure: Figure, text: str) -> None:
-    figure.text(0.005, 0.005, text, fontsize=7, color="#555555", ha="left", va="bottom")
 
 
 def _nominal_bound(rows: Sequence[Row], pair: str) -> float:
@@ -85,7 +82,7 @@ def _draw_curves(
         )
     axes.set_ylim(0, bound * 1.1)
     axes.set_ylabel("busbw (GB/s)")
-    _size_axis(axes, sizes, "message size")
+    size_axis(axes, sizes, "message size")
     axes.legend(loc="lower right", fontsize=7)
 
 
@@ -117,7 +114,7 @@ def _draw_ratio(axes: Axes, rows: Sequence[Row], first_use: Sequence[Row]) -> No
     axes.set_ylabel("HOCCL / better NCCL")
     axes.set_ylim(bottom=0)
     axes.set_title("HOCCL over the better NCCL")
-    _size_axis(axes, sizes, "message size")
+    size_axis(axes, sizes, "message size")
     axes.legend(loc="lower right", fontsize=7)
 
 
@@ -138,7 +135,7 @@ def draw_bandwidth(
         panel.set_title(f"send/recv, {pair}-node")
     _draw_ratio(axes[-1], rows, first_use)
     networks = ", ".join(dict.fromkeys(row.network for row in rows))
-    _caption(figure, f"Simulated ({networks} network). Calibration: {calibration}.")
+    caption(figure, f"Simulated ({networks} network). Calibration: {calibration}.")
     figure.tight_layout(rect=(0, 0.04, 1, 1))
     return figure
 
@@ -161,7 +158,7 @@ def draw_choices(sweep: Sequence[Row], pipelining: Sequence[Row], calibration: s
     left.margins(y=0.2)
     left.set_ylabel("share of the lower bound (%)")
     left.set_title("chunk sweep, inter-node (star: best)")
-    _size_axis(left, chunks, "chunk size")
+    size_axis(left, chunks, "chunk size")
     left.legend()
 
     pairs = list(dict.fromkeys(row.pair for row in pipelining))
@@ -175,6 +172,6 @@ def draw_choices(sweep: Sequence[Row], pipelining: Sequence[Row], calibration: s
     right.set_title("pipelining")
     right.set_ylabel("busbw (GB/s)")
     right.legend(fontsize=7, loc="center right")
-    _caption(figure, f"Simulated. Calibration: {calibration}.")
+    caption(figure, f"Simulated. Calibration: {calibration}.")
     figure.tight_layout(rect=(0, 0.04, 1, 1))
     return figure

@@ -7,27 +7,33 @@ results/comparison.csv and results/report.html.
 from __future__ import annotations
 
 import argparse
+import functools
 import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from analysis import loopback, scheduler, validate, validate_config
+from analysis import curves, loopback, scheduler, validate, validate_config
 from analysis.calibration import load_calibration
-from analysis.compare_with_paper import ComparisonRow, check_kinds, compare, update_comparison
+from analysis.compare_with_paper import check_kinds, compare, update_comparison
 from analysis.config import FigureConfig, load_config
 from analysis.fig7 import Fig7
 from analysis.files import replaced, write_text
 from analysis.load import InputError, format_rows, load_paper_numbers, load_rows
 from analysis.manifest import build_manifest, write_manifest
-from analysis.report import FigureReport, Picture, write_report
+from analysis.report import FigureReport, write_report
 from analysis.runs import Outcome, RunFailed, expand, run_all, run_cell, timeline_cell
+from analysis.study_output import copy_pictures, show_comparison, show_passed
 
 FIGURES = {"fig7": Fig7}
 # Given the program, results/, whether pictures of the repository are updated, and what prints.
 Study = Callable[[Path, Path, bool, Callable[[str], None]], None]
-STUDIES: dict[str, Study] = {scheduler.NAME: scheduler.study, validate_config.NAME: validate.study}
+STUDIES: dict[str, Study] = {
+    **{name: functools.partial(curves.study, name) for name in curves.NAMES},
+    scheduler.NAME: scheduler.study,
+    validate_config.NAME: validate.study,
+}
 
 
 class Progress:
@@ -61,25 +67,6 @@ def _simulate(
     return [*outcomes, traced], trace
 
 
-def _show(rows: Sequence[ComparisonRow], network_difference: float) -> None:
-    header = ("id", "metric", "unit", "paper", "ours", "error", "pass", "kind")
-    lines = [header, *(tuple(row.cells()[name] for name in header) for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
-    for line in lines:
-        print(
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        )
-    print(f"cm02 and fluid differ by {network_difference:.3g} at most (relative)")
-    missed = sum(not row.passed for row in rows)
-    print(f"{len(rows) - missed} of {len(rows)} rows pass")
-
-
-def _update_pictures(config: FigureConfig, pictures: Sequence[Picture]) -> None:
-    for picture in pictures:
-        with replaced(config.path.parent / picture.svg.name) as temporary:
-            shutil.copyfile(picture.svg, temporary)
-
-
 def reproduce(figure: str, program: Path, results: Path, update_figures: bool) -> int:
     """The whole of one figure. Returns 1 when the two network models disagree, else 0.
 
@@ -104,10 +91,12 @@ def reproduce(figure: str, program: Path, results: Path, update_figures: bool) -
     tables = evaluation.tables()
     write_report(results, FigureReport(config, rows, pictures, tables, calibration, manifest))
     if update_figures:
-        _update_pictures(config, pictures)
+        copy_pictures(pictures, source)
 
     difference = evaluation.network_difference()
-    _show(rows, difference)
+    show_comparison(rows)
+    print(f"cm02 and fluid differ by {difference:.3g} at most (relative)")
+    show_passed(rows)
     if difference > config.network_difference_max:
         limit = f"{config.network_difference_max:g}"
         print(f"error: cm02 and fluid differ by more than {limit}", file=sys.stderr)

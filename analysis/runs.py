@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -13,8 +14,14 @@ from typing import TypeVar
 
 from analysis.config import FigureConfig, Group, Pair
 from analysis.files import replaced
-from analysis.load import ProgramRow, Row, load_program_rows
-from analysis.units import format_size
+from analysis.load import (
+    CollectiveRow,
+    ProgramRow,
+    Row,
+    load_collective_rows,
+    load_program_rows,
+)
+from analysis.units import format_size, sweep_sizes
 
 PROCESSES_MAX = 2
 
@@ -83,12 +90,7 @@ class Cell:
         ]
 
     def sizes_bytes(self) -> list[int]:
-        sizes = []
-        size = self.begin_bytes
-        while size <= self.end_bytes:
-            sizes.append(size)
-            size *= self.factor
-        return sizes
+        return sweep_sizes(self.begin_bytes, self.end_bytes, self.factor)
 
 
 def expand(config: FigureConfig, group: Group) -> Iterator[Cell]:
@@ -162,6 +164,14 @@ def run_program(command: list[str]) -> str:
         reason = lines[-1] if lines else "no message"
         raise RunFailed(f"{reason} (exit {done.returncode}: {' '.join(command)})")
     return done.stdout
+
+
+def run_collective(command: list[str]) -> list[CollectiveRow]:
+    """The rows of one simulation. Raises RunFailed and InputError."""
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "run.csv"
+        run_program([*command, "--csv", str(target)])
+        return load_collective_rows(target)
 
 
 def run_cell(

@@ -6,21 +6,13 @@ results/comparison.csv and results/report.html.
 
 from __future__ import annotations
 
-import html
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from analysis import style
 from analysis.calibration import Calibration, load_calibration
-from analysis.compare_with_paper import (
-    ComparisonRow,
-    Measured,
-    check_kinds,
-    compare,
-    update_comparison,
-)
-from analysis.files import replaced, write_text
+from analysis.compare_with_paper import Measured, check_kinds, compare, update_comparison
+from analysis.files import write_text
 from analysis.flow_times import flow_end_times_us, percentile
 from analysis.load import load_paper_numbers
 from analysis.manifest import build_manifest, write_manifest
@@ -30,10 +22,7 @@ from analysis.report import (
     DataTable,
     Picture,
     render_calibration,
-    render_comparison,
     render_manifest,
-    render_picture,
-    render_table,
     write_section,
 )
 from analysis.runs import run_program
@@ -42,13 +31,12 @@ from analysis.scheduler_plots import draw_ablation, draw_flow_times, draw_skew
 from analysis.scheduler_runs import Result, all_runs, format_results, run_study
 from analysis.scheduler_tables import (
     ablation_table,
-    only,
-    reading_table,
     skew_table,
     skew_verdicts,
     small_table,
     target_table,
 )
+from analysis.study_output import copy_pictures, render_study, show_passed, show_table
 from analysis.units import format_size
 
 NAME = "scheduler"
@@ -141,22 +129,6 @@ def _nodes(plan: PlanFile) -> int:
     return max(busy) // plan.nics_per_node() + 1
 
 
-def measure(config: SchedulerConfig, results: Sequence[Result]) -> dict[tuple[str, str], Measured]:
-    """The numbers of the paper's Fig. 8."""
-    concurrency = config.concurrencies[0]
-    judged = {metric.id for metric in config.metrics}
-    measured = {}
-    for reading in config.readings:
-        if reading.id not in judged:
-            continue
-        row = only(results, part="reading", name=reading.case.name, concurrency=concurrency).row
-        unit = reading.column.removesuffix("_gb_per_s")
-        measured[reading.id, f"hoccl_{unit}"] = Measured(
-            float(getattr(row, reading.column)), reading.case.name
-        )
-    return measured
-
-
 def draw(
     config: SchedulerConfig,
     results: Sequence[Result],
@@ -197,34 +169,6 @@ def draw(
     return drawn
 
 
-def render(
-    config: SchedulerConfig,
-    pictures: Sequence[Picture],
-    tables: Sequence[DataTable],
-    comparison: Sequence[ComparisonRow],
-    tail: str,
-) -> str:
-    return (
-        f'<section id="{config.id}">\n<h2>{html.escape(config.title)}</h2>\n'
-        + "".join(render_table(table) for table in tables)
-        + "".join(render_picture(picture) for picture in pictures)
-        + "<h3>Compared with the paper</h3>\n"
-        + render_comparison(config.metrics, comparison)
-        + tail
-        + "</section>\n"
-    )
-
-
-def _show(table: DataTable) -> None:
-    print(f"\n{table.title}")
-    lines = [table.columns, *table.rows]
-    cells = [[f"{cell:.2f}" if isinstance(cell, float) else str(cell) for cell in line]
-             for line in lines]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(table.columns))]
-    for line in cells:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
-
-
 def study(
     program: Path, results: Path, update_figures: bool, progress: Callable[[str], None]
 ) -> None:
@@ -240,7 +184,7 @@ def study(
     write_text(folder / "rows.csv", format_results(found))
     progress("poor task order")
     order = PoorOrder(program, config, folder / "order")
-    comparison = compare(config, paper, measure(config, found) | order.measure())
+    comparison = compare(config, paper, order.measure())
     progress("drawing")
     pictures = draw(config, found, order, calibration, folder)
     tables = [
@@ -249,7 +193,6 @@ def study(
         skew_table(config, found),
         small_table(config, found),
         ablation_table(config, found),
-        reading_table(config, found),
         order.table(),
     ]
     commands = [run.command(program, config) for run in runs] + order.commands
@@ -257,12 +200,9 @@ def study(
     write_manifest(folder / "manifest.json", manifest)
     update_comparison(results / "comparison.csv", NAME, comparison)
     tail = render_calibration(calibration) + render_manifest(manifest)
-    write_section(results, NAME, render(config, pictures, tables, comparison, tail))
+    write_section(results, NAME, render_study(config, pictures, tables, comparison, tail))
     for table in tables:
-        _show(table)
-    missed = sum(not row.passed for row in comparison)
-    print(f"{len(comparison) - missed} of {len(comparison)} rows of the paper pass")
+        show_table(table)
+    show_passed(comparison, "rows of the paper")
     if update_figures:
-        for picture in pictures:
-            with replaced(SOURCE / picture.svg.name) as temporary:
-                shutil.copyfile(picture.svg, temporary)
+        copy_pictures(pictures, SOURCE)

@@ -26,15 +26,6 @@ class Target:
 
 
 @dataclasses.dataclass(frozen=True)
-class Reading:
-    """What the paper's own figure suggests; compared with its number under `id`."""
-
-    id: str
-    case: Case
-    column: str
-
-
-@dataclasses.dataclass(frozen=True)
 class Variant:
     """Options on top of a case's. `section` of the paper, where a mechanism is switched off."""
 
@@ -94,7 +85,6 @@ class SchedulerConfig:
     size_bytes: int
     concurrencies: tuple[int, ...]
     targets: tuple[Target, ...]
-    readings: tuple[Reading, ...]
     skew: Skew
     small: Small
     ablation: Ablation
@@ -119,12 +109,6 @@ def _read_target(table: Table) -> Target:
     target = Target(_case(table), _column(table), table.take("at_least", float))
     table.done()
     return target
-
-
-def _read_reading(table: Table) -> Reading:
-    reading = Reading(table.take("id", str), _case(table), _column(table))
-    table.done()
-    return reading
 
 
 def _read_variant(table: Table) -> Variant:
@@ -207,7 +191,6 @@ def load_scheduler_config(path: Path) -> SchedulerConfig:
         size_bytes=table.take_size("size"),
         concurrencies=concurrencies,
         targets=tuple(_read_target(entry) for entry in table.take_tables("target")),
-        readings=tuple(_read_reading(entry) for entry in table.take_tables("reading")),
         skew=_read_skew(table.take_table("skew"), len(concurrencies)),
         small=_read_small(table.take_table("small")),
         ablation=_read_ablation(table.take_table("ablation")),

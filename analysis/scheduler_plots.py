@@ -11,14 +11,10 @@ from analysis import style
 from analysis.scheduler_config import SchedulerConfig
 from analysis.scheduler_runs import Result
 from analysis.scheduler_tables import only, select
-from analysis.style import plt
+from analysis.style import caption, plt
 
 # Okabe and Ito's, in an order that keeps neighbours apart.
 _COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999999")
-
-
-def _caption(figure: Figure, text: str) -> None:
-    figure.text(0.005, 0.005, text, fontsize=7, color="#555555", ha="left", va="bottom")
 
 
 def draw_skew(config: SchedulerConfig, results: Sequence[Result], calibration: str) -> Figure:
@@ -71,7 +67,7 @@ def draw_skew(config: SchedulerConfig, results: Sequence[Result], calibration: s
     axes[0].set_ylabel("share of the bound of balanced rails (%)")
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, fontsize=7, ncols=len(labels), loc="upper center")
-    _caption(
+    caption(
         figure,
         f"Simulated. Median over seeds, whisker to the worst; dashed: target of the median. "
         f"Calibration: {calibration}.",
@@ -119,7 +115,7 @@ def draw_ablation(config: SchedulerConfig, results: Sequence[Result], calibratio
     axes.set_ylabel("busbw without (% of all mechanisms)")
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, fontsize=7, ncols=len(labels), loc="upper center")
-    _caption(
+    caption(
         figure, f"Simulated; each mechanism switched off alone. Calibration: {calibration}."
     )
     figure.tight_layout(rect=(0, 0.04, 1, 0.94))
@@ -137,6 +133,6 @@ def draw_flow_times(ends_us: Mapping[str, Sequence[float]], calibration: str) ->
     axes.set_ylabel("flows that have ended (%)")
     axes.set_xlim(left=0)
     axes.legend(fontsize=7, loc="lower right")
-    _caption(figure, f"Simulated. Calibration: {calibration}.")
+    caption(figure, f"Simulated. Calibration: {calibration}.")
     figure.tight_layout(rect=(0, 0.05, 1, 1))
     return figure

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 import itertools
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from analysis.load import CollectiveRow, InputError, load_collective_rows
-from analysis.runs import run_program, run_side_by_side
+from analysis.load import CollectiveRow, InputError, format_tagged_rows
+from analysis.runs import run_collective, run_side_by_side
 from analysis.scheduler_config import SchedulerConfig
 from analysis.units import format_size
 
@@ -54,11 +51,10 @@ class Result:
 
 
 def _case_runs(config: SchedulerConfig) -> Iterator[Run]:
-    cases = [("target", target.case) for target in config.targets]
-    cases += [("reading", reading.case) for reading in config.readings]
-    for concurrency, (part, case) in itertools.product(config.concurrencies, cases):
+    cases = [target.case for target in config.targets]
+    for concurrency, case in itertools.product(config.concurrencies, cases):
         yield Run(
-            part=part,
+            part="target",
             name=case.name,
             plan="",
             kind="",
@@ -158,10 +154,7 @@ def run_study(
     finished = itertools.count(1)
 
     def run_one(run: Run) -> Result:
-        with tempfile.TemporaryDirectory() as folder:
-            target = Path(folder) / "run.csv"
-            run_program([*run.command(program, config), "--csv", str(target)])
-            rows = load_collective_rows(target)
+        rows = run_collective(run.command(program, config))
         if len(rows) != 1:
             raise InputError(f"{' '.join(run.command(program, config))}: {len(rows)} rows, not 1")
         number = next(finished)
@@ -174,14 +167,6 @@ def run_study(
 
 def format_results(results: Iterable[Result]) -> str:
     """CSV text: what was run, then the program's columns."""
-    of_run = [field.name for field in dataclasses.fields(Run) if field.name != "size_bytes"]
-    of_row = [field.name for field in dataclasses.fields(CollectiveRow)]
-    of_run = [name for name in of_run if name not in of_row]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*of_run, *of_row])
-    for result in results:
-        words = dataclasses.asdict(result.run) | {"options": " ".join(result.run.options)}
-        row = dataclasses.asdict(result.row)
-        writer.writerow([words[name] for name in of_run] + [row[name] for name in of_row])
-    return text.getvalue()
+    return format_tagged_rows(
+        (dataclasses.asdict(result.run), result.row) for result in results
+    )

@@ -77,33 +77,6 @@ def target_table(config: SchedulerConfig, results: Sequence[Result]) -> DataTabl
     )
 
 
-def reading_table(config: SchedulerConfig, results: Sequence[Result]) -> DataTable:
-    rows: list[tuple[str | float, ...]] = []
-    for reading in config.readings:
-        for concurrency in config.concurrencies:
-            row = only(
-                results, part="reading", name=reading.case.name, concurrency=concurrency
-            ).row
-            rows.append(
-                (
-                    reading.id,
-                    reading.case.name,
-                    str(concurrency),
-                    row.time_us,
-                    row.algbw_gb_per_s,
-                    row.busbw_gb_per_s,
-                    row.calibrated_bound_pct,
-                )
-            )
-    return DataTable(
-        "What the paper's Fig. 8 suggests",
-        "The same operations as the paper seems to have run them; ours are in the table of "
-        "targets. c: copies that one copy engine interleaves. Simulated.",
-        ("id", "reading", "c", "time µs", "algbw GB/s", "busbw GB/s", "calibrated %"),
-        rows,
-    )
-
-
 @dataclasses.dataclass(frozen=True)
 class Spread:
     """Of percentages over seeds (and kinds)."""

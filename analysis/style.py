@@ -13,11 +13,17 @@ from matplotlib.figure import Figure  # noqa: E402
 
 from analysis.files import replaced  # noqa: E402
 
-__all__ = ["plt", "save"]
+__all__ = ["caption", "plt", "save"]
 
 # Okabe and Ito's colours: told apart by colour-blind readers and in grey.
-SYSTEM_COLORS = {"hoccl": "#0072B2", "nccl:4sm": "#E69F00", "nccl:8sm": "#D55E00"}
-SYSTEM_MARKERS = {"hoccl": "o", "nccl:4sm": "s", "nccl:8sm": "^"}
+SYSTEM_COLORS = {
+    "hoccl": "#0072B2",
+    "nccl:4sm": "#E69F00",
+    "nccl:8sm": "#D55E00",
+    "nccl:zero": "#009E73",
+    "vccl": "#CC79A7",
+}
+SYSTEM_MARKERS = {"hoccl": "o", "nccl:4sm": "s", "nccl:8sm": "^", "nccl:zero": "D", "vccl": "v"}
 LEG_COLORS = {"stage_in": "#0072B2", "wire": "#D55E00", "deliver": "#009E73", "direct": "#0072B2"}
 OTHER_COLOR = "#999999"
 PAPER_COLOR = "#000000"
@@ -35,6 +41,11 @@ plt.rcParams.update(
         "svg.fonttype": "path",
     }
 )
+
+
+def caption(figure: Figure, text: str) -> None:
+    """In the lower left corner: where the numbers come from."""
+    figure.text(0.005, 0.005, text, fontsize=7, color="#555555", ha="left", va="bottom")
 
 
 def save(figure: Figure, path: Path) -> list[Path]:

@@ -22,3 +22,13 @@ def format_size(size_bytes: int) -> str:
         if size_bytes >= _FACTORS[unit] and size_bytes % _FACTORS[unit] == 0:
             return f"{size_bytes // _FACTORS[unit]}{unit}"
     return f"{size_bytes}B"
+
+
+def sweep_sizes(begin_bytes: int, end_bytes: int, factor: int) -> list[int]:
+    """What the command line's -b, -e and -f run: begin, begin × factor, … up to end."""
+    sizes = []
+    size = begin_bytes
+    while size <= end_bytes:
+        sizes.append(size)
+        size *= factor
+    return sizes

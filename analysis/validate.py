@@ -27,6 +27,7 @@ from analysis.report import (
     write_section,
 )
 from analysis.runs import run_program
+from analysis.study_output import copy_pictures, show_table
 from analysis.timeline import draw_timeline, load_trace
 from analysis.units import format_size
 from analysis.validate_config import NAME, ValidateConfig, load_validate_config
@@ -108,19 +109,6 @@ def render(
     )
 
 
-def _show(table: DataTable) -> None:
-    print(f"\n{table.title}")
-    lines = [table.columns, *table.rows]
-    cells = [
-        [f"{cell:.2f}" if isinstance(cell, float) else str(cell) for cell in line]
-        for line in lines
-    ]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(table.columns))]
-    for line in cells:
-        padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        print("  ".join(padded).rstrip())
-
-
 def study(
     program: Path,
     results: Path,
@@ -160,11 +148,9 @@ def study(
     tail = render_calibration(calibration) + render_manifest(manifest)
     write_section(results, NAME, render(config, pictures, tables, tail))
     for table in (summary, verdicts, *again):
-        _show(table)
+        show_table(table)
     missed = [row for row in summary.rows if "NO" in row]
     print(f"{len(judged(points))} checked, {len(summary.rows) - len(missed)} of "
           f"{len(summary.rows)} classes within their band")
     if update_figures:
-        for picture in pictures:
-            with replaced(source / picture.svg.name) as temporary:
-                shutil.copyfile(picture.svg, temporary)
+        copy_pictures(pictures, source)

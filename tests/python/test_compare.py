@@ -75,10 +75,10 @@ def test_a_target_of_ours_never_stands_in_the_papers_column() -> None:
     assert row.note == "target of ours, not of the paper: above 48.5; chunk 4MiB"
 
 
-def test_a_row_is_fitted_only_by_constants_that_are(config: FigureConfig) -> None:
+def test_a_row_is_fitted_only_by_options_and_by_constants_that_are(config: FigureConfig) -> None:
     constants = (Constant("rate", "1", "", "fitted"), Constant("port", "1", "", "input"))
     calibration = Calibration(Path("machine.toml"), "", constants)
-    for name, fits in (("rate", True), ("port", False), ("absent", False)):
+    for name, fits in (("rate", True), ("--slots", True), ("port", False), ("absent", False)):
         metric = dataclasses.replace(METRIC, kind="fitted", fitted_by=(name,))
         judged = dataclasses.replace(config, metrics=(metric,))
         if fits:
