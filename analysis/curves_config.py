@@ -69,7 +69,7 @@ class CurveMetric:
     """The number behind one row of the comparison.
 
     One pair: its value where it is over nothing, else the gain in percent, or the plain ratio if
-    `ratio`. Several pairs: the mean of their gains.
+    `ratio`, or the plain difference if `difference`. Several pairs: the mean of their gains.
     """
 
     metric: Metric
@@ -77,6 +77,7 @@ class CurveMetric:
     column: str
     size_bytes: int
     ratio: bool
+    difference: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -196,18 +197,21 @@ def _read_metric(table: Table, cases: dict[str, Case]) -> CurveMetric:
     pairs = _read_pairs(table, cases)
     column = _column(table, _BUSBW)
     size_bytes = table.take_size("size")
-    ratio = _flag(table, "ratio")
+    ratio, difference = _flag(table, "ratio"), _flag(table, "difference")
     named = [cases[name] for pair in pairs for name in pair if name is not None]
     if any(size_bytes not in case.sizes_bytes() for case in named):
         raise table.fail("size", f"a size that {' and '.join(case.name for case in named)} run")
-    if ratio and (len(pairs) > 1 or pairs[0][1] is None):
-        raise table.fail("ratio", "one case over another")
+    for key, given in (("ratio", ratio), ("difference", difference)):
+        if given and (len(pairs) > 1 or pairs[0][1] is None):
+            raise table.fail(key, "one case over another")
+    if ratio and difference:
+        raise table.fail("difference", "no ratio with it")
     metric = read_metric(table)
-    given = {name for case in named for name in option_names(case.options)}
+    options = {name for case in named for name in option_names(case.options)}
     for name in metric.fitted_by:
-        if name.startswith("--") and name not in given:
+        if name.startswith("--") and name not in options:
             raise table.fail("fitted_by", f"options that the case has, not '{name}'")
-    return CurveMetric(metric, pairs, column, size_bytes, ratio)
+    return CurveMetric(metric, pairs, column, size_bytes, ratio, difference)
 
 
 def _read_setting(table: Table, cases: dict[str, Case]) -> Setting:

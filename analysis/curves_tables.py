@@ -52,6 +52,8 @@ def _evaluate(curves: Curves, entry: CurveMetric) -> Measured:
         ours, rival = value(case), value(over)
         if entry.ratio:
             return Measured(ours / rival, f"{case} {ours:.6g}, {over} {rival:.6g}")
+        if entry.difference:
+            return Measured(ours - rival, f"{case} {ours:.6g}, {over} {rival:.6g}")
         gains.append(metrics.gain_pp(ours, rival))
         remarks.append(f"{case} over {over} {gains[-1]:+.1f}%")
     return Measured(statistics.fmean(gains), ", ".join(remarks))
