@@ -83,6 +83,8 @@ struct SimOptions {
   bool pipelining = true;
   bool pxn = true;
   bool dynamic_buffers = false;
+  bool unregistered_buffers = false;
+  bool prebuilt_writes = false;
   double busy_driver = 0.0;
   int warmup = 1;
   int iterations = 1;

@@ -38,6 +38,8 @@ sim::Scenario make_scenario(const SimOptions& options, Work& work) {
       .compile = compile_options(pattern),
       .plan = std::move(work.plan),
       .dynamic_buffers = options.dynamic_buffers,
+      .unregistered_buffers = options.unregistered_buffers,
+      .prebuilt_writes = options.prebuilt_writes,
       .busy_driver = options.busy_driver,
       .pxn = options.pxn,
       .pipeline = options.work.pipeline,

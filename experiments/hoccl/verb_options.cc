@@ -202,6 +202,12 @@ void add_sim_options(CLI::App& app, SimOptions& values) {
                  "off: the next chunk is posted when the previous one is complete end to end");
   options.flag("--dynamic-buffers", values.dynamic_buffers,
                "every operation has other buffers: vccl registers them, nccl:zero runs kernels");
+  options.flag(
+      "--unregistered-buffers", values.unregistered_buffers,
+      "buffers that cannot be registered: vccl stages them by copies on SMs, nccl:zero runs "
+      "kernels");
+  options.flag("--prebuilt-writes", values.prebuilt_writes,
+               "work requests of RDMA writes are built ahead of time");
   options.percent("--busy-driver", values.busy_driver,
                   "vccl: share of registrations that find the driver busy");
   options.on_off("--pxn", values.pxn,

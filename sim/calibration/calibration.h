@@ -80,6 +80,7 @@ struct CpuConstants {
   /// How long a call of the GPU driver keeps other threads of its process out of it.
   engine::Seconds driver_lock;
   engine::Seconds post_write;
+  engine::Seconds post_prebuilt_write;  ///< instead, where work requests are built ahead
   engine::Seconds post_local_message;
   engine::Seconds post_remote_message;
   engine::Seconds poll_empty;    ///< one look at everything but copies
@@ -126,6 +127,12 @@ struct VcclConstants {
   engine::Seconds host_function_start;  ///< from the stream's arrival until the proxy knows
   engine::Seconds host_function_end;    ///< from the proxy's flag until the stream goes on
   engine::Bytes piece;                  ///< of a message that a NIC reads at once
+  // Of buffers that are not registered: copies within the GPU into slots that are.
+  engine::Bytes staging_slot;
+  std::int64_t staging_slots = 0;
+  std::int64_t staging_channels = 0;
+  engine::Seconds staging_start;  ///< of a copy, until its bytes move
+  engine::BytesPerSecond staging_copy_rate;
 };
 
 /// Every constant of the model, each with its source. Plain data, read from a TOML file.

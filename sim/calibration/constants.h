@@ -37,6 +37,11 @@ void visit_rivals(CalibrationType& c, Visitor&& visit) {
   visit("vccl", "host_function_start", c.vccl.host_function_start);
   visit("vccl", "host_function_end", c.vccl.host_function_end);
   visit("vccl", "piece", c.vccl.piece);
+  visit("vccl", "staging_slot", c.vccl.staging_slot);
+  visit("vccl", "staging_slots", c.vccl.staging_slots, 1, 1024);
+  visit("vccl", "staging_channels", c.vccl.staging_channels, 1, 64);
+  visit("vccl", "staging_start", c.vccl.staging_start);
+  visit("vccl", "staging_copy_rate", c.vccl.staging_copy_rate);
 }
 
 /// Calls `visit(group, name, value)` for every quantity and `visit(group, name, value, low, high)`
@@ -80,6 +85,7 @@ void visit_constants(CalibrationType& c, Visitor&& visit) {
   visit("cpu", "post_event", c.cpu.post_event);
   visit("cpu", "driver_lock", c.cpu.driver_lock);
   visit("cpu", "post_write", c.cpu.post_write);
+  visit("cpu", "post_prebuilt_write", c.cpu.post_prebuilt_write);
   visit("cpu", "post_local_message", c.cpu.post_local_message);
   visit("cpu", "post_remote_message", c.cpu.post_remote_message);
   visit("cpu", "poll_empty", c.cpu.poll_empty);

@@ -6,13 +6,13 @@ using engine::GpuId;
 using engine::NicId;
 using engine::Rank;
 
-NcclEnvironment nccl_environment_of(SimFabric& fabric) {
+NcclEnvironment nccl_environment_of(SimFabric& fabric, const NcclConstants& constants) {
   const QueuePairConstants& queue_pair = fabric.calibration().queue_pair;
   return {
       .clock = fabric.clock(),
       .network = fabric.network(),
       .topology = fabric.topology(),
-      .constants = fabric.calibration().nccl,
+      .constants = constants,
       .queue_pair = {.message_overhead = queue_pair.message_overhead,
                      .one_way_latency = queue_pair.wire_latency,
                      .completion_latency = queue_pair.completion_latency,

@@ -6,6 +6,6 @@
 namespace hoccl::sim {
 
 /// NCCL's view of the machine that a fabric's ports stand on. The fabric must outlive it.
-NcclEnvironment nccl_environment_of(SimFabric& fabric);
+NcclEnvironment nccl_environment_of(SimFabric& fabric, const NcclConstants& constants);
 
 }  // namespace hoccl::sim

@@ -17,9 +17,10 @@ class NcclSystem : public System {
  public:
   NcclSystem(const Scenario& scenario, SimFabric& fabric)
       : topology_(fabric.topology()),
-        job_(nccl_environment_of(fabric), {.channels = kernel_channels(scenario),
-                                           .ring_nics = scenario.compile.nics,
-                                           .pxn = scenario.pxn}) {
+        job_(nccl_environment_of(fabric, kernel_constants(scenario)),
+             {.channels = kernel_channels(scenario),
+              .ring_nics = scenario.compile.nics,
+              .pxn = scenario.pxn}) {
     for (int number = 0; number < topology_.rank_count(); ++number) {
       ranks_.push_back(std::make_unique<NcclRank>(job_, Rank(number)));
     }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/config_error.h"
+#include "engine/pattern/sendrecv.h"
 #include "engine/runnable.h"
 #include "sim/rivals/nccl_requirements.h"
 #include "sim/run/simulate.h"
@@ -44,6 +45,15 @@ void require_rival(const Scenario& scenario) {
                                   scenario.system, scenario.traffic.flows->name));
   }
   const engine::PatternRequest& request = scenario.traffic.request;
+  const engine::Topology& topology = scenario.topology;
+  if (scenario.system == "vccl" && scenario.unregistered_buffers &&
+      (request.name != engine::kSendRecvName ||
+       topology.node_of(request.source) == topology.node_of(request.target))) {
+    throw ConfigError(fmt::format(
+        "system = '{}': expected sendrecv between nodes with unregistered buffers: its staging "
+        "within a node is not modelled",
+        scenario.system));
+  }
   if (!runs_kernels(scenario) && !request.in_place && !engine::is_send_recv(request.name)) {
     throw ConfigError(
         fmt::format("system = '{}': expected --in-place with it: a copy within a GPU "

@@ -28,6 +28,10 @@ struct Scenario {
 
   /// Buffers that change from operation to operation: registered anew, where a system needs that.
   bool dynamic_buffers = false;
+  /// Buffers that cannot be registered: VCCL stages them.
+  bool unregistered_buffers = false;
+  /// Work requests of writes are built ahead of time.
+  bool prebuilt_writes = false;
   /// Share of registrations that find the driver busy, 0 to 1.
   double busy_driver = 0.0;
   /// NCCL's messages between nodes leave through the NIC of the receiver's rail.

@@ -206,8 +206,10 @@ void add_rates(const Scenario& scenario, RunResult& result) {
 RunResult simulate(const Scenario& scenario, Bytes size, engine::TraceSink* trace) {
   MeasuredTrace measured(trace);
   MeasuredTrace* sink = trace == nullptr ? nullptr : &measured;
+  Calibration constants = scenario.calibration;
+  if (scenario.prebuilt_writes) constants.cpu.post_write = constants.cpu.post_prebuilt_write;
   SimFabric fabric(
-      scenario.topology, scenario.calibration,
+      scenario.topology, constants,
       {.network = scenario.network,
        .slots = scenario.slots,
        .slot_size = scenario.plan ? scenario.plan->chunk_size : scenario.compile.chunk_size,

@@ -33,6 +33,13 @@ bool stays_within_nodes(const Scenario& scenario) {
          topology.node_of(request.source) == topology.node_of(request.target);
 }
 
+/// VCCL's way for sends of buffers that are not registered.
+bool stages_on_sms(const Scenario& scenario) {
+  return scenario.system == "vccl" && scenario.unregistered_buffers &&
+         scenario.traffic.request.name != engine::kAllGatherName &&
+         scenario.traffic.request.name != engine::kBroadcastName;
+}
+
 }  // namespace
 
 SystemKind kind_of(const std::string& system) {
@@ -57,11 +64,16 @@ std::string fallback_reason(const Scenario& scenario) {
       if (pattern != engine::kAllGatherName && pattern != engine::kAllToAllName) {
         return fmt::format("{}: only allgather and alltoall run without SMs", pattern);
       }
-      if (scenario.dynamic_buffers) return "buffers are in no registered window";
+      if (scenario.dynamic_buffers || scenario.unregistered_buffers) {
+        return "buffers are in no registered window";
+      }
       return {};
     case SystemKind::kVccl:
       if (pattern == engine::kAllGatherName || pattern == engine::kBroadcastName) {
         return fmt::format("{}: only sends and receives run without SMs", pattern);
+      }
+      if (stages_on_sms(scenario)) {
+        return "buffers are not registered: copies into its own GPU's slots run on SMs";
       }
       return {};
   }
@@ -73,8 +85,23 @@ bool runs_kernels(const Scenario& scenario) {
 }
 
 int kernel_channels(const Scenario& scenario) {
-  return kind_of(scenario.system) == SystemKind::kNcclKernels ? parse_nccl_channels(scenario.system)
-                                                              : kFallbackChannels;
+  if (kind_of(scenario.system) == SystemKind::kNcclKernels) {
+    return parse_nccl_channels(scenario.system);
+  }
+  return stages_on_sms(scenario) ? static_cast<int>(scenario.calibration.vccl.staging_channels)
+                                 : kFallbackChannels;
+}
+
+NcclConstants kernel_constants(const Scenario& scenario) {
+  NcclConstants constants = scenario.calibration.nccl;
+  if (!stages_on_sms(scenario)) return constants;
+  const VcclConstants& vccl = scenario.calibration.vccl;
+  constants.net_step = vccl.staging_slot;
+  constants.fifo_slots = vccl.staging_slots;
+  constants.step_overhead = vccl.staging_start;
+  constants.channel_copy_rate = vccl.staging_copy_rate;
+  constants.kernel_start = vccl.host_function_start;
+  return constants;
 }
 
 Scenario rival_plan(const Scenario& scenario) {

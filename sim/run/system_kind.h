@@ -25,6 +25,8 @@ std::string fallback_reason(const Scenario& scenario);
 bool runs_kernels(const Scenario& scenario);
 /// Channels of those kernels.
 int kernel_channels(const Scenario& scenario);
+/// Their constants: NCCL's, or those of VCCL's staging.
+NcclConstants kernel_constants(const Scenario& scenario);
 
 /// What the rival without SMs compiles and posts: messages straight between registered buffers,
 /// pieces and connections as its sources have them.

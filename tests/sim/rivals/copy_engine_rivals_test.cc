@@ -151,6 +151,23 @@ TEST(Vccl, RegistersDynamicBuffersInEveryOperation) {
   }
 }
 
+TEST(Vccl, StagesUnregisteredBuffersOnSms) {
+  Scenario scenario = rival("vccl", "h800-2x8", "sendrecv");
+  scenario.traffic.request.target = Rank(8);
+  scenario.unregistered_buffers = true;
+  EXPECT_THAT(fallback_reason(scenario), HasSubstr("on SMs"));
+  const VcclConstants& vccl = kH800.vccl;
+  const Bytes size = vccl.staging_slot * 2;  // one slot per channel
+  const RunResult result = simulated(scenario, size);
+  EXPECT_EQ(result.sms, 2);
+  EXPECT_EQ(result.link_bytes->nic, size);
+  EXPECT_EQ(result.link_bytes->nvlink, 0_B);
+  const Seconds copy = vccl.staging_start + vccl.staging_slot / vccl.staging_copy_rate;
+  const Seconds wire = size / kH800.rates(scenario.topology).nic;  // both share the NIC
+  EXPECT_GT(result.time, vccl.host_function_start + 2 * copy + wire);
+  EXPECT_LT(result.time, vccl.host_function_start + 2 * copy + wire + 15_us);
+}
+
 TEST(Vccl, RunsKernelsForWhatIsNoSend) {
   const Scenario scenario = rival("vccl", "h800-2x8", "allgather");
   EXPECT_THAT(fallback_reason(scenario), HasSubstr("only sends and receives"));

@@ -34,8 +34,8 @@ class NcclByHand : public testing::Test {
     calibration_.set("nccl.kernel_launch=0us");
     for (const std::string& each : settings) calibration_.set(each);
     fabric_ = std::make_unique<SimFabric>(topology_, calibration_, SimOptions{});
-    job_ =
-        std::make_unique<NcclJob>(nccl_environment_of(*fabric_), NcclOptions{.channels = channels});
+    job_ = std::make_unique<NcclJob>(nccl_environment_of(*fabric_, calibration_.nccl),
+                                     NcclOptions{.channels = channels});
     for (int rank = 0; rank < topology_.rank_count(); ++rank) {
       ranks_.push_back(std::make_unique<NcclRank>(*job_, Rank(rank)));
     }

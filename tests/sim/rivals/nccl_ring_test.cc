@@ -85,7 +85,8 @@ class NcclReductions : public testing::Test {
   NcclReductions() {
     calibration_.set("nccl.kernel_launch=0us");
     fabric_ = std::make_unique<SimFabric>(topology_, calibration_, SimOptions{});
-    job_ = std::make_unique<NcclJob>(nccl_environment_of(*fabric_), NcclOptions{.channels = 1});
+    job_ = std::make_unique<NcclJob>(nccl_environment_of(*fabric_, calibration_.nccl),
+                                     NcclOptions{.channels = 1});
     for (int rank = 0; rank < topology_.rank_count(); ++rank) {
       ranks_.push_back(std::make_unique<NcclRank>(*job_, Rank(rank)));
       members_.emplace_back(rank);

@@ -108,6 +108,19 @@ TEST(Simulate, BatchesHalveWhatSubmissionCosts) {
   EXPECT_GT(many.busbw / one.busbw, 0.97);
 }
 
+TEST(Simulate, PrebuiltWritesCostTheSourceLess) {
+  Scenario scenario = hoccl_scenario(8);
+  scenario.pipeline.batch = 1;
+  const RunResult plain = simulated(scenario, 64_MiB);
+  scenario.prebuilt_writes = true;
+  const RunResult prebuilt = simulated(scenario, 64_MiB);
+  const CpuConstants& cpu = scenario.calibration.cpu;
+  const auto chunks = static_cast<double>(64_MiB / scenario.compile.chunk_size);
+  EXPECT_NEAR(
+      (plain.submit - prebuilt.submit) / (chunks * (cpu.post_write - cpu.post_prebuilt_write)), 1.0,
+      1e-6);
+}
+
 TEST(Simulate, SavedPlanTakesTheTimeOfThePatternItCameFrom) {
   Scenario scenario = hoccl_scenario(8);
   scenario.compile.rails = 4;
