@@ -193,10 +193,7 @@ std::optional<SendStager::Choice> SendStager::choose(Pool& pool) const {
 /// that may come any moment.
 bool SendStager::may_have_slot(const Pool& pool, const Choice& choice) const {
   if (!pool.slots.has_free()) return false;
-  // Slots come back one by one. Where copies are handed over in batches, as many are given at once,
-  // unless nothing leaves that would bring back more.
-  const auto batch = std::min(static_cast<std::size_t>(options_.batch), pool.slots.size() / 2);
-  if (!pool.filling && pool.slots.free_count() < batch && pool.sending > 0) return false;
+  if (waits_for_batch(pool)) return false;
   // NIC and NVLink phases take turns: no copy begins while anything leaves.
   if (!options_.overlap && pool.sending > 0) return false;
   // A busy target lets relayed chunks wait; the NIC must not run dry meanwhile.
@@ -206,6 +203,18 @@ bool SendStager::may_have_slot(const Pool& pool, const Choice& choice) const {
     return pool.patience.ended(port_.now(), options_.background_patience) && foreground_waits(pool);
   }
   return choice.link->is_local() || choice.waiting.stage == lowest_stage(pool);
+}
+
+/// Slots come back one by one. Where copies are handed over in batches, one source gets as many at
+/// once, unless nothing leaves that would bring back more. Several would only wait for each other.
+bool SendStager::waits_for_batch(const Pool& pool) const {
+  const auto batch = std::min(static_cast<std::size_t>(options_.batch), pool.slots.size() / 2);
+  if (pool.filling || pool.slots.free_count() >= batch || pool.sending == 0) return false;
+  std::size_t waiting = 0;
+  for (const Link* link : pool.links) {
+    for (const auto& [sharer, entries] : link->waiting) waiting += entries.size();
+  }
+  return waiting == 1;
 }
 
 bool SendStager::foreground_waits(const Pool& pool) {

@@ -240,6 +240,7 @@ class SendStager {
   [[nodiscard]] static bool foreground_waits(const Pool& pool);
   [[nodiscard]] static std::uint16_t lowest_stage(const Pool& pool);
   void pass(Lease& lease, std::size_t leg);
+  [[nodiscard]] bool waits_for_batch(const Pool& pool) const;
   void grant(Pool& pool, Lease& lease);
   void send_grant(Lease& lease);
   bool post_one(SendNic& nic);

@@ -53,6 +53,19 @@ sim::Scenario make_scenario(const SimOptions& options, Work& work) {
   return scenario;
 }
 
+/// What only systems of simulations depend on.
+void add_system_settings(const sim::Scenario& scenario, Settings& settings) {
+  const bool kernels = sim::runs_kernels(scenario);
+  settings.emplace_back("pxn", kernels ? (sim::uses_pxn(scenario) ? "yes" : "no") : "");
+  settings.emplace_back("buffers", scenario.unregistered_buffers ? "unregistered"
+                                   : scenario.dynamic_buffers    ? "dynamic"
+                                                                 : "");
+  settings.emplace_back("busy_driver_pct", scenario.busy_driver > 0.0
+                                               ? fmt::format("{:g}", 100.0 * scenario.busy_driver)
+                                               : "");
+  settings.emplace_back("prebuilt_writes", scenario.prebuilt_writes ? "yes" : "");
+}
+
 /// What decides how NCCL moves it; its rings cross one NIC unless told otherwise.
 Settings nccl_settings(const sim::Scenario& scenario) {
   Settings settings = traffic_settings(scenario.traffic, scenario.compile, scenario.pipeline);
@@ -69,7 +82,7 @@ Settings nccl_settings(const sim::Scenario& scenario) {
       value.clear();
     }
   }
-  settings.emplace_back("pxn", scenario.pxn ? "yes" : "no");
+  add_system_settings(scenario, settings);
   return settings;
 }
 
@@ -80,7 +93,7 @@ Settings settings_of(const sim::Scenario& scenario) {
   const sim::Scenario run = rival ? sim::rival_plan(scenario) : scenario;
   Settings settings = run.plan ? plan_settings(*run.plan, run.pipeline)
                                : traffic_settings(run.traffic, run.compile, run.pipeline);
-  settings.emplace_back("pxn", "");
+  add_system_settings(scenario, settings);
   return settings;
 }
 

@@ -214,7 +214,7 @@ void add_sim_options(CLI::App& app, SimOptions& values) {
                  "nccl: messages between nodes leave through the NIC of the receiver's rail");
   add_model_options(app, values.model);
   add_seed_option(app, values.work.pattern,
-                  "of alltoallv's matrix; the simulator itself draws no random numbers");
+                  "of alltoallv's matrix and of vccl's registrations; nothing else is drawn");
   options.integer("--warmup", values.warmup, 0, kMaxRepetitions,
                   "iterations first; the very first one exports and imports buffers");
   options.integer("--iterations", values.iterations, 1, kMaxRepetitions,

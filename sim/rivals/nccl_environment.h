@@ -25,6 +25,8 @@ struct NcclEnvironment {
   std::function<RouteId(engine::GpuId source, engine::GpuId target)> nvlink_route;
   std::function<RouteId(engine::NicId source, engine::NicId target)> wire_route;
   std::function<GpuStream&(engine::Rank rank, engine::StreamId stream)> stream;
+  /// From the end of the last copy until the stream goes on: of a kernel nothing.
+  engine::Seconds end_latency{0.0};
   engine::TraceSink* trace = nullptr;
 };
 

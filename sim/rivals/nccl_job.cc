@@ -1,6 +1,7 @@
 #include "sim/rivals/nccl_job.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/base/check.h"
 #include "engine/pattern/allgather.h"
@@ -16,7 +17,6 @@
 namespace hoccl::sim {
 
 using engine::Bytes;
-using engine::NodeId;
 using engine::Rank;
 using engine::SendRecvRequest;
 using engine::Topology;
@@ -98,6 +98,7 @@ NcclPipe& NcclJob::pipe(Rank source, Rank target, int channel, Use use) {
 void NcclJob::add_group(NcclKernel& kernel, Rank rank, std::span<const SendRecvRequest> requests) {
   struct Side {
     int round = 0;
+    int turn = 0;  ///< of several messages to, or from, the same peer
     const SendRecvRequest* request = nullptr;
   };
   const auto sends = [](const SendRecvRequest& request) {
@@ -109,9 +110,14 @@ void NcclJob::add_group(NcclKernel& kernel, Rank rank, std::span<const SendRecvR
     if (request.peer == rank && !sends(request)) continue;
     const int round = sends(request) ? schedule_.round_of(rank, request.peer)
                                      : schedule_.round_of(request.peer, rank);
-    sides.push_back({round, &request});
+    const auto turn = std::ranges::count_if(sides, [&](const Side& side) {
+      return side.round == round && sends(*side.request) == sends(request);
+    });
+    sides.push_back({round, static_cast<int>(turn), &request});
   }
-  std::ranges::stable_sort(sides, {}, &Side::round);
+  // The i-th send of a round goes with its i-th receive, or batches could wait for each other.
+  std::ranges::stable_sort(sides, {},
+                           [](const Side& side) { return std::pair(side.round, side.turn); });
   for (const Side& side : sides) {
     const SendRecvRequest& request = *side.request;
     const bool sending = sends(request);
@@ -192,7 +198,7 @@ void NcclJob::add_collective(NcclKernel& kernel, Rank rank,
   traffic.request = pattern;
   const std::vector<Rank> members = engine::members_of(traffic, environment_.topology.rank_count());
   const auto count = static_cast<std::int64_t>(members.size());
-  if (pattern.name == engine::kAllGatherName) {
+  if (pattern.name == engine::kAllGatherName && count > 1) {
     // NCCL's blocks are equal: what does not divide evenly is rounded up.
     const Bytes block(chunk_count(pattern.size, Bytes(count)));
     add_ring(kernel, rank, NcclRingKind::kAllGather, block, members, members.front());

@@ -65,11 +65,13 @@ int NcclP2pSchedule::round_of(Rank source, Rank target) const {
 
 int NcclP2pSchedule::channel_of(int round, int part, int channel_count) const {
   const int base = one_node_ ? round : round / group_size_;
-  const unsigned limit = std::bit_ceil(static_cast<unsigned>(channel_count));
+  const auto limit = static_cast<unsigned>(channel_count);
+  // NCCL itself has powers of two only; parts of a message must not meet on one channel.
+  if (!std::has_single_bit(limit)) return (base + part) % channel_count;
   const unsigned channel = (reversed_bits(static_cast<unsigned>(base), limit) +
                             reversed_bits(static_cast<unsigned>(part), limit)) &
                            (limit - 1);
-  return static_cast<int>(channel) % channel_count;
+  return static_cast<int>(channel);
 }
 
 }  // namespace hoccl::sim

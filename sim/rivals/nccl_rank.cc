@@ -111,6 +111,12 @@ void NcclRank::record(const Launch& launch) const {
 }
 
 void NcclRank::front_ended() {
+  const engine::Seconds latency = job_.environment().end_latency;
+  if (latency == engine::Seconds(0.0)) return stream_goes_on();
+  job_.environment().clock.after(latency, Callback::to<&NcclRank::stream_goes_on>(*this));
+}
+
+void NcclRank::stream_goes_on() {
   last_ended_ = launches_.front();
   last_ended_->set_ended();
   launches_.pop_front();

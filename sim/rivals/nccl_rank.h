@@ -44,6 +44,7 @@ class NcclRank : public engine::CollectiveSystem {
   void begin_front();
   void start_front();
   void front_ended();
+  void stream_goes_on();
   void record(const Launch& launch) const;
 
   NcclJob& job_;

@@ -45,8 +45,9 @@ int parse_nccl_channels(std::string_view system) {
     if (error != std::errc() || end != digits.data() + digits.size()) channels = 0;
   }
   if (channels < 1 || channels > kMaxChannels) {
-    throw ConfigError(fmt::format("system = '{}': expected hoccl or nccl:<k>sm with k from 1 to {}",
-                                  system, kMaxChannels));
+    throw ConfigError(fmt::format(
+        "system = '{}': expected nccl:<k>sm with k from 1 to {}, nccl:zero, vccl or hoccl", system,
+        kMaxChannels));
   }
   return channels;
 }

@@ -1,6 +1,7 @@
 #include "sim/rivals/nccl_zero.h"
 
 #include <algorithm>
+#include <map>
 
 #include "engine/base/check.h"
 
@@ -12,14 +13,13 @@ using engine::Seconds;
 namespace {
 
 /// Flags to the node's peers, then the wait; a rail's signal between nodes goes beside it.
-Seconds barrier_time(const engine::Topology& topology, const Calibration& calibration) {
-  std::size_t largest = 1;
-  for (int node = 0; node < topology.node_count(); ++node) {
-    largest = std::max(largest, topology.ranks_of(engine::NodeId(node)).size());
-  }
-  const Seconds local = calibration.nccl_zero.barrier +
-                        static_cast<double>(largest) * calibration.nccl_zero.flag_copy;
-  if (topology.node_count() == 1) return local;
+Seconds barrier_time(const engine::Topology& topology, const Calibration& calibration,
+                     const std::vector<Rank>& members) {
+  std::map<engine::NodeId, int> by_node;
+  int largest = 0;
+  for (const Rank rank : members) largest = std::max(largest, ++by_node[topology.node_of(rank)]);
+  const Seconds local = calibration.nccl_zero.barrier + largest * calibration.nccl_zero.flag_copy;
+  if (by_node.size() == 1) return local;
   const Seconds rail = calibration.gate.ready_latency + calibration.message.remote_latency +
                        calibration.gate.resume_latency;
   return std::max(local, rail);
@@ -28,19 +28,24 @@ Seconds barrier_time(const engine::Topology& topology, const Calibration& calibr
 }  // namespace
 
 NcclZeroBarriers::NcclZeroBarriers(Clock& clock, const engine::Topology& topology,
-                                   const Calibration& calibration)
+                                   const Calibration& calibration, const std::vector<Rank>& members)
     : clock_(clock),
-      rank_count_(static_cast<std::size_t>(topology.rank_count())),
-      time_(barrier_time(topology, calibration)),
-      next_of_rank_(rank_count_, 0) {}
+      member_count_(members.size()),
+      time_(barrier_time(topology, calibration, members)),
+      next_of_rank_(static_cast<std::size_t>(topology.rank_count()), 0),
+      stream_of_rank_(next_of_rank_.size(), nullptr) {}
 
 void NcclZeroBarriers::arrive(Rank rank, GpuStream& stream) {
+  GpuStream*& known = stream_of_rank_[rank.index()];
+  HOCCL_CHECK(known == nullptr || known == &stream, "rank {}: collectives on several streams",
+              rank);
+  known = &stream;
   const std::uint64_t number = next_of_rank_[rank.index()]++;
   HOCCL_CHECK(number >= first_, "rank {} is at a barrier that all have passed", rank);
   while (first_ + barriers_.size() <= number) barriers_.emplace_back();
   Barrier& barrier = barriers_[number - first_];
   barrier.waiting.push_back(&stream);
-  if (barrier.waiting.size() == rank_count_) {
+  if (barrier.waiting.size() == member_count_) {
     clock_.after(time_, Callback::to<&NcclZeroBarriers::passed>(*this, number));
   }
 }

@@ -2,8 +2,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "sim/calibration/calibration.h"
@@ -17,8 +15,9 @@ namespace hoccl::sim {
 /// theirs; between nodes the rails' proxies signal each other meanwhile.
 class NcclZeroBarriers : public StreamSteps {
  public:
-  /// `clock` and `topology` must outlive it.
-  NcclZeroBarriers(Clock& clock, const engine::Topology& topology, const Calibration& calibration);
+  /// `clock` must outlive it; `members`: the ranks that take part, each with one stream.
+  NcclZeroBarriers(Clock& clock, const engine::Topology& topology, const Calibration& calibration,
+                   const std::vector<engine::Rank>& members);
 
   void before(engine::Rank rank, GpuStream& stream) override { arrive(rank, stream); }
   void after(engine::Rank rank, GpuStream& stream) override { arrive(rank, stream); }
@@ -32,9 +31,10 @@ class NcclZeroBarriers : public StreamSteps {
   void passed(std::uint64_t barrier);
 
   Clock& clock_;
-  std::size_t rank_count_;
+  std::size_t member_count_;
   engine::Seconds time_;  ///< from the last arrival on
   std::vector<std::uint64_t> next_of_rank_;
+  std::vector<GpuStream*> stream_of_rank_;
   std::deque<Barrier> barriers_;
   std::uint64_t first_ = 0;  ///< number of barriers_.front()
 };

@@ -55,8 +55,9 @@ class SteppedRank : public engine::CollectiveSystem {
 
 std::unique_ptr<StreamSteps> steps_of(const Scenario& scenario, SimFabric& fabric) {
   if (kind_of(scenario.system) == SystemKind::kNcclZero) {
-    return std::make_unique<NcclZeroBarriers>(fabric.clock(), fabric.topology(),
-                                              scenario.calibration);
+    return std::make_unique<NcclZeroBarriers>(
+        fabric.clock(), fabric.topology(), scenario.calibration,
+        engine::members_of(scenario.traffic, fabric.topology().rank_count()));
   }
   return std::make_unique<VcclHostFunctions>(
       fabric.clock(), fabric.topology().rank_count(), scenario.calibration,

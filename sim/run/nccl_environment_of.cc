@@ -6,7 +6,8 @@ using engine::GpuId;
 using engine::NicId;
 using engine::Rank;
 
-NcclEnvironment nccl_environment_of(SimFabric& fabric, const NcclConstants& constants) {
+NcclEnvironment nccl_environment_of(SimFabric& fabric, const NcclConstants& constants,
+                                    engine::Seconds end_latency) {
   const QueuePairConstants& queue_pair = fabric.calibration().queue_pair;
   return {
       .clock = fabric.clock(),
@@ -27,6 +28,7 @@ NcclEnvironment nccl_environment_of(SimFabric& fabric, const NcclConstants& cons
       .stream = [&fabric](Rank rank, engine::StreamId stream) -> GpuStream& {
         return fabric.gpu_stream(rank, stream);
       },
+      .end_latency = end_latency,
       .trace = fabric.trace(),
   };
 }

@@ -6,6 +6,7 @@
 namespace hoccl::sim {
 
 /// NCCL's view of the machine that a fabric's ports stand on. The fabric must outlive it.
-NcclEnvironment nccl_environment_of(SimFabric& fabric, const NcclConstants& constants);
+NcclEnvironment nccl_environment_of(SimFabric& fabric, const NcclConstants& constants,
+                                    engine::Seconds end_latency = engine::Seconds(0.0));
 
 }  // namespace hoccl::sim

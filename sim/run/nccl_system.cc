@@ -17,10 +17,13 @@ class NcclSystem : public System {
  public:
   NcclSystem(const Scenario& scenario, SimFabric& fabric)
       : topology_(fabric.topology()),
-        job_(nccl_environment_of(fabric, kernel_constants(scenario)),
+        job_(nccl_environment_of(fabric, kernel_constants(scenario),
+                                 stages_on_sms(scenario)
+                                     ? scenario.calibration.vccl.host_function_end
+                                     : Seconds(0.0)),
              {.channels = kernel_channels(scenario),
               .ring_nics = scenario.compile.nics,
-              .pxn = scenario.pxn}) {
+              .pxn = uses_pxn(scenario)}) {
     for (int number = 0; number < topology_.rank_count(); ++number) {
       ranks_.push_back(std::make_unique<NcclRank>(job_, Rank(number)));
     }

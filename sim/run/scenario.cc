@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/base/config_error.h"
 #include "engine/pattern/sendrecv.h"
 #include "engine/runnable.h"
@@ -34,6 +36,14 @@ void require_planned(const Scenario& scenario, Bytes size) {
                             .receive_slots = scenario.slots});
 }
 
+int most_ring_nics(const engine::Topology& topology) {
+  std::size_t most = 1;
+  for (int node = 0; node < topology.node_count(); ++node) {
+    most = std::max(most, topology.ranks_of(engine::NodeId(node)).size());
+  }
+  return static_cast<int>(most);
+}
+
 void require_rival(const Scenario& scenario) {
   require_nccl_topology(scenario.topology);
   if (scenario.plan) {
@@ -45,14 +55,16 @@ void require_rival(const Scenario& scenario) {
                                   scenario.system, scenario.traffic.flows->name));
   }
   const engine::PatternRequest& request = scenario.traffic.request;
-  const engine::Topology& topology = scenario.topology;
-  if (scenario.system == "vccl" && scenario.unregistered_buffers &&
-      (request.name != engine::kSendRecvName ||
-       topology.node_of(request.source) == topology.node_of(request.target))) {
+  if (stages_on_sms(scenario) &&
+      (request.name != engine::kSendRecvName || stays_within_nodes(scenario))) {
     throw ConfigError(fmt::format(
         "system = '{}': expected sendrecv between nodes with unregistered buffers: its staging "
         "within a node is not modelled",
         scenario.system));
+  }
+  if (runs_kernels(scenario) && scenario.compile.nics > most_ring_nics(scenario.topology)) {
+    throw ConfigError(fmt::format("nics = {}: expected 1 to {}, the ranks of a node",
+                                  scenario.compile.nics, most_ring_nics(scenario.topology)));
   }
   if (!runs_kernels(scenario) && !request.in_place && !engine::is_send_recv(request.name)) {
     throw ConfigError(
@@ -67,6 +79,10 @@ void require_rival(const Scenario& scenario) {
 void require_runnable(const Scenario& scenario, std::span<const Bytes> sizes) {
   const bool rival = kind_of(scenario.system) != SystemKind::kHoccl;
   if (rival) require_rival(scenario);
+  if (!rival && scenario.unregistered_buffers &&
+      scenario.compile.forwarding == engine::Forwarding::kOwnNic) {
+    throw ConfigError("forwarding = own-nic: expected registered buffers");
+  }
   if (scenario.plan) return;  // verified when it was loaded
   for (const Bytes size : sizes) {
     if (rival && runs_kernels(scenario)) {

@@ -130,7 +130,7 @@ class Experiment {
   }
 
   /// Returns the time of all of them, until the last one was ended by its proxy, as `hoccl run`
-  /// measures it (a rival's: until the last stream is done).
+  /// measures it (of kernels: until the last stream is done).
   Seconds iterate_back_to_back(int count, MeasuredTrace* trace) {
     works_.clear();
     const Seconds begin = fabric_.now();

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "engine/base/config_error.h"
 #include "engine/pattern/allgather.h"
 #include "engine/pattern/alltoall.h"
@@ -22,23 +25,9 @@ constexpr int kFallbackChannels = 8;
 // Contexts of NCCL's RMA proxy (2.31, NCCL_NUM_RMA_INT_CTX), each with a queue pair per peer.
 constexpr int kRmaContexts = 4;
 
-// VCCL copies a message within a node as one; this is the largest chunk.
+// VCCL copies a message within a node as one, of up to the largest chunk. A plan has one size of
+// chunks, so where others cross nodes, these are cut as those are.
 constexpr engine::Bytes kWholeMessage(std::int64_t{1} << 30);
-
-bool stays_within_nodes(const Scenario& scenario) {
-  const engine::Topology& topology = scenario.topology;
-  const engine::PatternRequest& request = scenario.traffic.request;
-  if (topology.node_count() == 1) return true;
-  return request.name == engine::kSendRecvName &&
-         topology.node_of(request.source) == topology.node_of(request.target);
-}
-
-/// VCCL's way for sends of buffers that are not registered.
-bool stages_on_sms(const Scenario& scenario) {
-  return scenario.system == "vccl" && scenario.unregistered_buffers &&
-         scenario.traffic.request.name != engine::kAllGatherName &&
-         scenario.traffic.request.name != engine::kBroadcastName;
-}
 
 }  // namespace
 
@@ -80,6 +69,30 @@ std::string fallback_reason(const Scenario& scenario) {
   return {};
 }
 
+bool stays_within_nodes(const Scenario& scenario) {
+  const engine::Topology& topology = scenario.topology;
+  const engine::PatternRequest& request = scenario.traffic.request;
+  const std::vector<engine::Rank> members =
+      engine::members_of(scenario.traffic, topology.rank_count());
+  const auto node = [&](engine::Rank member) {
+    return topology.node_of(members.at(member.index()));
+  };
+  if (request.name == engine::kSendRecvName) return node(request.source) == node(request.target);
+  return std::ranges::all_of(members, [&](engine::Rank rank) {
+    return topology.node_of(rank) == topology.node_of(members.front());
+  });
+}
+
+bool stages_on_sms(const Scenario& scenario) {
+  return scenario.system == "vccl" && scenario.unregistered_buffers &&
+         scenario.traffic.request.name != engine::kAllGatherName &&
+         scenario.traffic.request.name != engine::kBroadcastName;
+}
+
+bool uses_pxn(const Scenario& scenario) {
+  return runs_kernels(scenario) && scenario.pxn && !stages_on_sms(scenario);
+}
+
 bool runs_kernels(const Scenario& scenario) {
   return kind_of(scenario.system) == SystemKind::kNcclKernels || !fallback_reason(scenario).empty();
 }
@@ -101,6 +114,9 @@ NcclConstants kernel_constants(const Scenario& scenario) {
   constants.step_overhead = vccl.staging_start;
   constants.channel_copy_rate = vccl.staging_copy_rate;
   constants.kernel_start = vccl.host_function_start;
+  // The proxy hands over the copy, its event and the write; looking for their ends costs as much.
+  const CpuConstants& cpu = scenario.calibration.cpu;
+  constants.proxy_step = 2.0 * (cpu.post_peer.alone + cpu.post_event + cpu.post_write);
   return constants;
 }
 
@@ -112,6 +128,7 @@ Scenario rival_plan(const Scenario& scenario) {
   plan.compile.algorithm = engine::Algorithm::kMulticast;
   plan.compile.rails = 0;
   plan.pipeline = {};
+  plan.pipeline.timeout = scenario.pipeline.timeout;
   plan.pipeline.batch = 0;
   if (kind_of(scenario.system) == SystemKind::kNcclZero) {
     plan.compile.chunk_size = scenario.calibration.nccl_zero.chunk;

@@ -23,6 +23,12 @@ std::string fallback_reason(const Scenario& scenario);
 
 /// Whether NCCL's kernels move the bytes, as the system itself or because of a fallback.
 bool runs_kernels(const Scenario& scenario);
+/// Whether VCCL copies buffers that are not registered into slots of their own GPU.
+bool stages_on_sms(const Scenario& scenario);
+/// Whether no message of the scenario crosses nodes.
+bool stays_within_nodes(const Scenario& scenario);
+/// Whether messages between nodes leave through the NIC of the receiver's rail.
+bool uses_pxn(const Scenario& scenario);
 /// Channels of those kernels.
 int kernel_channels(const Scenario& scenario);
 /// Their constants: NCCL's, or those of VCCL's staging.

@@ -39,9 +39,8 @@ engine::Bound bound_of(const Scenario& scenario, const engine::Pattern& pattern,
                        const engine::Rates& rates) {
   if (scenario.plan) return engine::plan_bound(*scenario.plan, scenario.topology, rates);
   const bool own_nic = scenario.compile.forwarding == engine::Forwarding::kOwnNic;
-  const bool kernels = runs_kernels(scenario);
-  if (kernels && scenario.pxn) return engine::rail_relay_bound(pattern, scenario.topology, rates);
-  if (kernels || own_nic || kind_of(scenario.system) != SystemKind::kHoccl) {
+  if (uses_pxn(scenario)) return engine::rail_relay_bound(pattern, scenario.topology, rates);
+  if (own_nic || kind_of(scenario.system) != SystemKind::kHoccl) {
     return engine::own_nic_bound(pattern, scenario.topology, rates);
   }
   return engine::pattern_bound(pattern, scenario.topology, rates, rails_of(scenario.compile));

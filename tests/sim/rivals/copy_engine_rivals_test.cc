@@ -60,7 +60,8 @@ struct Item {
 };
 
 TEST_F(StreamStepsByHand, ABarrierEndsForAllWhenTheLastHasCome) {
-  NcclZeroBarriers barriers(fabric_.clock(), topology_, kH800);
+  NcclZeroBarriers barriers(fabric_.clock(), topology_, kH800,
+                            {Rank(0), Rank(1), Rank(2), Rank(3)});
   std::vector<std::unique_ptr<Item>> items;
   for (int rank = 0; rank < 4; ++rank) {
     items.push_back(std::make_unique<Item>(Item{barriers, Rank(rank), stream(rank), true}));
@@ -119,6 +120,17 @@ TEST(NcclZero, PaysForTwoBarriers) {
   EXPECT_NEAR((with - without) / barriers, 1.0, 1e-6);
 }
 
+TEST(NcclZero, RunsOnAGroup) {
+  for (const char* pattern : {"allgather", "alltoall"}) {
+    Scenario scenario = rival("nccl:zero", "h800-2x8", pattern);
+    scenario.traffic.request.group = {Rank(0), Rank(1), Rank(8)};
+    scenario.iterations = 2;
+    const RunResult result = simulated(scenario, 3_MiB + 1_B);
+    EXPECT_EQ(result.sms, 0);
+    EXPECT_GT(result.link_bytes->nic, 0_B);
+  }
+}
+
 TEST(NcclZero, RunsKernelsWhereItsConditionsDoNotHold) {
   EXPECT_THAT(fallback_reason(rival("nccl:zero", "h800-2x8", "allgather")), IsEmpty());
   Scenario scenario = rival("nccl:zero", "h800-2x8", "alltoallv");
@@ -164,8 +176,11 @@ TEST(Vccl, StagesUnregisteredBuffersOnSms) {
   EXPECT_EQ(result.link_bytes->nvlink, 0_B);
   const Seconds copy = vccl.staging_start + vccl.staging_slot / vccl.staging_copy_rate;
   const Seconds wire = size / kH800.rates(scenario.topology).nic;  // both share the NIC
-  EXPECT_GT(result.time, vccl.host_function_start + 2 * copy + wire);
-  EXPECT_LT(result.time, vccl.host_function_start + 2 * copy + wire + 15_us);
+  const Seconds least = vccl.host_function_start + 2 * copy + wire + vccl.host_function_end;
+  EXPECT_GT(result.time, least);
+  EXPECT_LT(result.time, least + 15_us);
+  scenario.traffic.request.target = Rank(9);
+  EXPECT_EQ(simulated(scenario, size).link_bytes->nvlink, 0_B) << "no PXN";
 }
 
 TEST(Vccl, RunsKernelsForWhatIsNoSend) {

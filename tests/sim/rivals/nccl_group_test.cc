@@ -61,7 +61,6 @@ TEST_P(NcclGroup, MovesEveryByteOnceOverTheLinksThatItSays) {
   const engine::LinkBytes expected = expected_bytes(scenario, 8_MiB);
   EXPECT_EQ(result.link_bytes->nvlink, expected.nvlink);
   EXPECT_EQ(result.link_bytes->nic, expected.nic);
-  EXPECT_GE(result.time, result.calibrated_bound);
 }
 
 std::vector<Case> cases() {

@@ -65,15 +65,17 @@ TEST(NcclP2pSchedule, RoundsWithinOneNodeBeginOnDifferentChannels) {
   EXPECT_EQ(first.size(), 8U);
 }
 
-TEST(NcclP2pSchedule, ChannelsStayBelowTheirNumber) {
+TEST(NcclP2pSchedule, PartsOfAMessageHaveChannelsOfTheirOwn) {
   const NcclP2pSchedule schedule(engine::preset_topology("h800-4x8"));
   for (int count = 1; count <= 64; ++count) {
     for (int round = 0; round < 32; ++round) {
+      std::set<int> channels;
       for (int part = 0; part < count; ++part) {
-        const int channel = schedule.channel_of(round, part, count);
-        ASSERT_GE(channel, 0);
-        ASSERT_LT(channel, count);
+        channels.insert(schedule.channel_of(round, part, count));
       }
+      ASSERT_EQ(channels.size(), static_cast<std::size_t>(count));
+      ASSERT_GE(*channels.begin(), 0);
+      ASSERT_LT(*channels.rbegin(), count);
     }
   }
 }

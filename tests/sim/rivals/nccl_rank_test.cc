@@ -147,6 +147,23 @@ TEST_F(NcclByHand, TransfersOfAPairMatchInOrder) {
   for (const auto& work : works) EXPECT_TRUE(work->status().has_value());
 }
 
+TEST_F(NcclByHand, ManyMessagesBothWaysInOneGroupDoNotWaitForEachOther) {
+  start(2);
+  using Side = SendRecvRequest::Side;
+  std::vector<std::shared_ptr<engine::Work>> works;
+  for (const int rank : {0, 1}) {
+    std::vector<SendRecvRequest> group;
+    for (const Side side : {Side::kSend, Side::kReceive}) {
+      for (int i = 0; i < 5; ++i) {
+        group.push_back({.side = side, .peer = Rank(1 - rank), .buffer = {{}, {}, step() * 100}});
+      }
+    }
+    works.push_back(ranks_[static_cast<std::size_t>(rank)]->enqueue(group, StreamId(0)));
+  }
+  fabric_->run();
+  for (const auto& work : works) EXPECT_TRUE(work->status().has_value());
+}
+
 TEST_F(NcclByHand, EmptyMessageStillLaunchesAKernel) {
   start(8);
   const auto sent = send(0, 1, 0_B);
