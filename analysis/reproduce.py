@@ -14,7 +14,17 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from analysis import curves, loopback, scheduler, validate, validate_config
+from analysis import (
+    curves,
+    loopback,
+    scheduler,
+    systems,
+    systems_config,
+    tornado,
+    tornado_config,
+    validate,
+    validate_config,
+)
 from analysis.calibration import load_calibration
 from analysis.compare_with_paper import check_kinds, compare, update_comparison
 from analysis.config import FigureConfig, load_config
@@ -32,6 +42,8 @@ Study = Callable[[Path, Path, bool, Callable[[str], None]], None]
 STUDIES: dict[str, Study] = {
     **{name: functools.partial(curves.study, name) for name in curves.NAMES},
     scheduler.NAME: scheduler.study,
+    systems_config.NAME: systems.study,
+    tornado_config.NAME: tornado.study,
     validate_config.NAME: validate.study,
 }
 

@@ -42,6 +42,19 @@ def render_study(
     )
 
 
+def render_plain_study(
+    name: str, title: str, pictures: Sequence[Picture], tables: Sequence[DataTable], tail: str
+) -> str:
+    """The section of a study that is compared with nothing: pictures first, then its tables."""
+    return (
+        f'<section id="{html.escape(name)}">\n<h2>{html.escape(title)}</h2>\n'
+        + "".join(render_picture(picture) for picture in pictures)
+        + "".join(render_table(table) for table in tables)
+        + tail
+        + "</section>\n"
+    )
+
+
 def _print_aligned(lines: Sequence[Sequence[str]]) -> None:
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     for line in lines:
