@@ -31,8 +31,12 @@ void require_own_nic(const Topology& topology, Rank rank) {
 }
 
 void require_possible(const Topology& topology, const CompileOptions& options) {
-  if (options.algorithm == Algorithm::kRing) {
-    throw ConfigError("algorithm = ring: expected multicast or p2p with forwarding own-nic");
+  // Its crossings wait for each other, which contention-free stages know nothing of.
+  if (options.algorithm == Algorithm::kRing && options.order != Order::kLocal) {
+    throw ConfigError(
+        fmt::format("order = {}: expected local with algorithm ring and forwarding "
+                    "own-nic",
+                    to_string(options.order)));
   }
   if (topology.wire() == WireKind::kMap) {
     throw ConfigError(fmt::format(
@@ -65,6 +69,9 @@ class OwnNic {
  private:
   void add_local(const Multicast& multicast);
   void add_remote(const Multicast& multicast, const NodeTargets& targets);
+  void add_rail_ring(const Multicast& multicast);
+  /// What has come to the entry goes on to the other targets of its node.
+  void fan_out(const MulticastLegs& legs, const NodeTargets& targets, Rank entry, FlowId crossing);
   /// The pieces of one flow to another node.
   [[nodiscard]] std::vector<Transfer> registered(Transfer whole) const;
   void push(Transfer transfer) {
@@ -107,6 +114,7 @@ void OwnNic::add(const PairFlow& flow) {
 
 void OwnNic::add(const Multicast& multicast) {
   if (!multicast.local.empty()) add_local(multicast);
+  if (options_.algorithm == Algorithm::kRing) return add_rail_ring(multicast);
   for (const NodeTargets& targets : multicast.remote) add_remote(multicast, targets);
 }
 
@@ -125,17 +133,50 @@ void OwnNic::add_local(const Multicast& multicast) {
 
 void OwnNic::add_remote(const Multicast& multicast, const NodeTargets& targets) {
   const Rank entry = entry_of(rails_, multicast.source, targets);
-  const auto at = std::ranges::find(targets.ranks, entry) - targets.ranks.begin();
   const MulticastLegs whole(rails_, multicast, Bytes(0), multicast.size);
   for (Transfer& piece : registered(whole.direct(FlowId::none(), entry))) {
     const Bytes offset = piece.target_offset - multicast.target_offset;
     const MulticastLegs legs(rails_, multicast, offset, piece.size);
     const FlowId crossing = next_id();
     push(std::move(piece));
-    // Beginning after the entry, so that not all of them push to the same one first.
-    for (std::size_t step = 1; step < targets.ranks.size(); ++step) {
-      const std::size_t place = (static_cast<std::size_t>(at) + step) % targets.ranks.size();
-      push(legs.passed_on(next_id(), entry, targets.ranks[place], crossing));
+    fan_out(legs, targets, entry, crossing);
+  }
+}
+
+void OwnNic::fan_out(const MulticastLegs& legs, const NodeTargets& targets, Rank entry,
+                     FlowId crossing) {
+  const auto at = std::ranges::find(targets.ranks, entry) - targets.ranks.begin();
+  // Beginning after the entry, so that not all of them push to the same one first.
+  for (std::size_t step = 1; step < targets.ranks.size(); ++step) {
+    const std::size_t place = (static_cast<std::size_t>(at) + step) % targets.ranks.size();
+    push(legs.passed_on(next_id(), entry, targets.ranks[place], crossing));
+  }
+}
+
+/// From node to node, each time between the ranks that stand where the source does: every NIC sends
+/// to one other only.
+void OwnNic::add_rail_ring(const Multicast& multicast) {
+  if (multicast.remote.empty()) return;
+  const MulticastLegs whole(rails_, multicast, Bytes(0), multicast.size);
+  const Rank first = entry_of(rails_, multicast.source, multicast.remote.front());
+  const std::vector<Transfer> pieces = registered(whole.direct(FlowId::none(), first));
+  for (std::size_t number = 0; number < pieces.size(); ++number) {
+    const Bytes offset = pieces[number].target_offset - multicast.target_offset;
+    const MulticastLegs legs(rails_, multicast, offset, pieces[number].size);
+    Rank holder = multicast.source;
+    FlowId before = FlowId::none();
+    for (const NodeTargets& targets : multicast.remote) {
+      const Rank entry = entry_of(rails_, multicast.source, targets);
+      const std::vector<NicPair> pairs =
+          own_nic_pairs(rails_.topology(), holder, entry, options_.rails);
+      Transfer crossing = legs.passed_on(FlowId::none(), holder, entry, before);
+      crossing.route = Route::kRegistered;
+      crossing.send_nic = pairs[number % pairs.size()].send;
+      crossing.receive_nic = pairs[number % pairs.size()].receive;
+      before = next_id();
+      push(std::move(crossing));
+      fan_out(legs, targets, entry, before);
+      holder = entry;
     }
   }
 }
@@ -193,7 +234,7 @@ void build_own_nic(Plan& plan, const Pattern& pattern, const RailMap& rails,
   const std::vector<Multicast> multicasts =
       sort_flows(pattern, rails, options, [&](const PairFlow& flow) { transfers.add(flow); });
   for (const Multicast& multicast : multicasts) transfers.add(multicast);
-  // No transfer between nodes waits for another.
+  // No transfer between nodes waits for another, but round a ring, which has no stages.
   constexpr std::int64_t kRounds = 1;
   assign_nic_stages(plan, nic_stages(plan.transfers, topology.nic_count(), options, kRounds));
   number_by_stage(plan);

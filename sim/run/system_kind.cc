@@ -125,7 +125,10 @@ Scenario rival_plan(const Scenario& scenario) {
   plan.compile.forwarding = engine::Forwarding::kOwnNic;
   // All of a rank's messages are in flight together, as credits allow.
   plan.compile.order = engine::Order::kLocal;
-  plan.compile.algorithm = engine::Algorithm::kMulticast;
+  // NCCL's rail ring is asked for (NCCL_HIER_CE_COLL_AG_RAIL_RING_ENABLE); VCCL has none.
+  const bool rail_ring = scenario.compile.algorithm == engine::Algorithm::kRing &&
+                         kind_of(scenario.system) == SystemKind::kNcclZero;
+  plan.compile.algorithm = rail_ring ? engine::Algorithm::kRing : engine::Algorithm::kMulticast;
   plan.compile.rails = 0;
   plan.pipeline = {};
   plan.pipeline.timeout = scenario.pipeline.timeout;

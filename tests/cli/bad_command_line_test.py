@@ -52,8 +52,8 @@ CASES: list[tuple[str, list[str]]] = [
     ("sim --forwarding own", ["forwarding", "own", "expected", "symmetric"]),
     ("sim --to 8 --rails 2 --forwarding own-nic", ["rails", "2", "expected 1 to 1"]),
     (
-        "sim --pattern allgather --algorithm ring --forwarding own-nic",
-        ["algorithm", "ring", "expected multicast or p2p"],
+        "sim --pattern allgather --algorithm ring --forwarding own-nic --order critical",
+        ["order", "critical", "expected local with algorithm ring"],
     ),
     (
         "sim --topology h200-1x1 --ranks 2 --to 1 --forwarding own-nic",

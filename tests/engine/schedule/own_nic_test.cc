@@ -152,6 +152,30 @@ TEST(OwnNic, AMulticastCrossesOncePerNodeToTheCounterpartWhichPassesItOn) {
   EXPECT_EQ(replay(plan, pattern, topology), "");
 }
 
+TEST(OwnNic, ARailRingGoesFromNodeToNodeAndFansOutInEach) {
+  const Topology topology = cluster(3, 2);
+  const Pattern pattern = make_pattern({.name = "allgather", .size = 6_MiB, .in_place = true}, 6);
+  CompileOptions options = own_nic(0, Algorithm::kRing);
+  options.order = Order::kLocal;
+  const Plan plan = compile(pattern, topology, options);
+  EXPECT_THAT(find_violations(plan, &pattern, topology, kNoSlots), IsEmpty());
+  EXPECT_EQ(replay(plan, pattern, topology), "");
+  std::map<NicId, NicId> receiver_of;
+  std::map<NicId, Bytes> sent;
+  int waiting = 0;
+  for (const Transfer& crossing : with_route(plan, Route::kRegistered)) {
+    const auto [entry, is_new] = receiver_of.try_emplace(crossing.send_nic, crossing.receive_nic);
+    EXPECT_EQ(entry->second, crossing.receive_nic) << "its rail's next NIC only";
+    sent[crossing.send_nic] += crossing.size;
+    waiting += crossing.after.is_none() ? 0 : 1;
+  }
+  EXPECT_EQ(receiver_of.size(), 6U);
+  EXPECT_EQ(receiver_of.at(NicId(0)), NicId(2));
+  EXPECT_EQ(receiver_of.at(NicId(5)), NicId(1));
+  for (const auto& [nic, bytes] : sent) EXPECT_EQ(bytes, 2_MiB);
+  EXPECT_EQ(waiting, 6) << "every block's second crossing";
+}
+
 TEST(OwnNic, WithoutACounterpartSourcesTakeTurnsAmongTheTargets) {
   const Topology topology = cluster(2, 4);
   const auto entry = [&](int source) {
@@ -226,10 +250,10 @@ TEST(OwnNic, RefusesARankWithoutANicThatSendsOrReceivesBetweenNodes) {
             1U);
 }
 
-TEST(OwnNic, RefusesRingsAndMapWires) {
+TEST(OwnNic, RefusesRingsInStagesAndMapWires) {
   const Pattern pattern = make_pattern({.name = "allgather", .size = 4_MiB}, 4);
   EXPECT_EQ(refusal([&] { compile(pattern, cluster(2, 2), own_nic(0, Algorithm::kRing)); }),
-            "algorithm = ring: expected multicast or p2p with forwarding own-nic");
+            "order = critical: expected local with algorithm ring and forwarding own-nic");
   EXPECT_EQ(refusal([&] {
               compile(send_recv(2, Rank(0), Rank(1), 1_MiB), preset_topology("h200-1x1"),
                       own_nic());
@@ -254,7 +278,9 @@ TEST(OwnNic, EveryPatternIsCarriedAndEveryNodeKnowsItsPart) {
   for (const Topology& topology : topologies) {
     for (const std::string_view name : pattern_names()) {
       for (const Order order : {Order::kCritical, Order::kBvn, Order::kRotation, Order::kLocal}) {
-        for (const Algorithm algorithm : {Algorithm::kMulticast, Algorithm::kP2p}) {
+        for (const Algorithm algorithm :
+             {Algorithm::kMulticast, Algorithm::kP2p, Algorithm::kRing}) {
+          if (algorithm == Algorithm::kRing && order != Order::kLocal) continue;
           const PatternRequest request{.name = std::string(name),
                                        .source = Rank(0),
                                        .target = Rank(topology.rank_count() - 1),

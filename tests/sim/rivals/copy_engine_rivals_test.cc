@@ -120,6 +120,16 @@ TEST(NcclZero, PaysForTwoBarriers) {
   EXPECT_NEAR((with - without) / barriers, 1.0, 1e-6);
 }
 
+TEST(NcclZero, RailRingCrossesEveryNodeOnce) {
+  Scenario scenario = rival("nccl:zero", "h800-4x8", "allgather");
+  scenario.compile.algorithm = engine::Algorithm::kRing;
+  const RunResult ring = simulated(scenario, 256_MiB);
+  EXPECT_EQ(ring.sms, 0);
+  EXPECT_EQ(ring.link_bytes->nic, 3 * 256_MiB);
+  scenario.compile.algorithm = engine::Algorithm::kMulticast;
+  EXPECT_EQ(simulated(scenario, 256_MiB).link_bytes->nic, ring.link_bytes->nic);
+}
+
 TEST(NcclZero, RunsOnAGroup) {
   for (const char* pattern : {"allgather", "alltoall"}) {
     Scenario scenario = rival("nccl:zero", "h800-2x8", pattern);
