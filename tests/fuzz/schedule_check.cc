@@ -132,8 +132,8 @@ bool is_there(const ScheduleCase& schedule_case, const std::string& text) {
            });
   }
   const bool own_nic = options.forwarding == Forwarding::kOwnNic;
-  if (text.starts_with("algorithm = ring")) {
-    return own_nic && options.algorithm == Algorithm::kRing;
+  if (text.starts_with("order = ")) {
+    return own_nic && options.algorithm == Algorithm::kRing && options.order != Order::kLocal;
   }
   if (text.starts_with("rails = ") && own_nic) {
     const auto own = [&](Rank rank) { return std::ssize(topology.nics_of(topology.gpu_of(rank))); };

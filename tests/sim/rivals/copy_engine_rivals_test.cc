@@ -26,8 +26,6 @@ using namespace engine::literals;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const Calibration kH800 = resolve_calibration("h800");
-
 Scenario rival(const char* system, const char* topology, const char* pattern) {
   Scenario scenario = nccl_scenario({.pattern = pattern});
   scenario.topology = engine::preset_topology(topology);

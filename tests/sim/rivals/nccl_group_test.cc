@@ -18,8 +18,6 @@ using engine::Seconds;
 using engine::Topology;
 using namespace engine::literals;
 
-const Calibration kH800 = resolve_calibration("h800");
-
 Scenario scenario_of(const char* topology, int channels, const char* pattern, bool pxn) {
   Scenario scenario = nccl_scenario({.channels = channels, .pattern = pattern});
   scenario.topology = engine::preset_topology(topology);

@@ -9,8 +9,6 @@ using engine::Bytes;
 using engine::Seconds;
 using namespace engine::literals;
 
-const Calibration kH800 = resolve_calibration("h800");
-
 engine::BytesPerSecond nic_rate() { return kH800.rates(engine::preset_topology("h800-2x8")).nic; }
 
 /// What a step takes from the sender's flag until the receiver's SM sees it, nothing in its way.

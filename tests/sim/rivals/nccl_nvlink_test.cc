@@ -9,8 +9,6 @@ using engine::Bytes;
 using engine::Seconds;
 using namespace engine::literals;
 
-const Calibration kH800 = resolve_calibration("h800");
-
 TEST(NcclNvlink, OneChannelTakesOneStepPerSliceAndOneMoreForTheReceiver) {
   const NcclConstants& nccl = kH800.nccl;
   const std::int64_t slices = 100;

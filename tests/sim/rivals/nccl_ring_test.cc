@@ -21,8 +21,6 @@ using engine::Seconds;
 using engine::StreamId;
 using namespace engine::literals;
 
-const Calibration kH800 = resolve_calibration("h800");
-
 Scenario on(const char* topology, int channels, const char* pattern) {
   Scenario scenario = nccl_scenario({.channels = channels, .pattern = pattern});
   scenario.topology = engine::preset_topology(topology);

@@ -15,6 +15,7 @@ namespace hoccl::sim {
 using engine::RunResult;
 
 inline constexpr double kRounding = 1e-9;
+inline const Calibration kH800 = resolve_calibration("h800");
 
 /// NCCL on two H800 servers.
 struct NcclCase {
