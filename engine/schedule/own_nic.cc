@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "engine/base/config_error.h"
@@ -68,8 +69,9 @@ class OwnNic {
 
  private:
   void add_local(const Multicast& multicast);
-  void add_remote(const Multicast& multicast, const NodeTargets& targets);
-  void add_rail_ring(const Multicast& multicast);
+  /// Crosses from the source to the first node and from each to the next, every time between the
+  /// ranks that stand where the source does.
+  void add_chain(const Multicast& multicast, std::span<const NodeTargets> nodes);
   /// What has come to the entry goes on to the other targets of its node.
   void fan_out(const MulticastLegs& legs, const NodeTargets& targets, Rank entry, FlowId crossing);
   /// The pieces of one flow to another node.
@@ -114,8 +116,11 @@ void OwnNic::add(const PairFlow& flow) {
 
 void OwnNic::add(const Multicast& multicast) {
   if (!multicast.local.empty()) add_local(multicast);
-  if (options_.algorithm == Algorithm::kRing) return add_rail_ring(multicast);
-  for (const NodeTargets& targets : multicast.remote) add_remote(multicast, targets);
+  if (multicast.remote.empty()) return;
+  // A ring from node to node; else from the source to each.
+  const std::span<const NodeTargets> remote = multicast.remote;
+  if (options_.algorithm == Algorithm::kRing) return add_chain(multicast, remote);
+  for (std::size_t i = 0; i < remote.size(); ++i) add_chain(multicast, remote.subspan(i, 1));
 }
 
 void OwnNic::add_local(const Multicast& multicast) {
@@ -131,18 +136,6 @@ void OwnNic::add_local(const Multicast& multicast) {
   }
 }
 
-void OwnNic::add_remote(const Multicast& multicast, const NodeTargets& targets) {
-  const Rank entry = entry_of(rails_, multicast.source, targets);
-  const MulticastLegs whole(rails_, multicast, Bytes(0), multicast.size);
-  for (Transfer& piece : registered(whole.direct(FlowId::none(), entry))) {
-    const Bytes offset = piece.target_offset - multicast.target_offset;
-    const MulticastLegs legs(rails_, multicast, offset, piece.size);
-    const FlowId crossing = next_id();
-    push(std::move(piece));
-    fan_out(legs, targets, entry, crossing);
-  }
-}
-
 void OwnNic::fan_out(const MulticastLegs& legs, const NodeTargets& targets, Rank entry,
                      FlowId crossing) {
   const auto at = std::ranges::find(targets.ranks, entry) - targets.ranks.begin();
@@ -153,30 +146,28 @@ void OwnNic::fan_out(const MulticastLegs& legs, const NodeTargets& targets, Rank
   }
 }
 
-/// From node to node, each time between the ranks that stand where the source does: every NIC sends
-/// to one other only.
-void OwnNic::add_rail_ring(const Multicast& multicast) {
-  if (multicast.remote.empty()) return;
+void OwnNic::add_chain(const Multicast& multicast, std::span<const NodeTargets> nodes) {
   const MulticastLegs whole(rails_, multicast, Bytes(0), multicast.size);
-  const Rank first = entry_of(rails_, multicast.source, multicast.remote.front());
+  const Rank first = entry_of(rails_, multicast.source, nodes.front());
   const std::vector<Transfer> pieces = registered(whole.direct(FlowId::none(), first));
   for (std::size_t number = 0; number < pieces.size(); ++number) {
     const Bytes offset = pieces[number].target_offset - multicast.target_offset;
     const MulticastLegs legs(rails_, multicast, offset, pieces[number].size);
-    Rank holder = multicast.source;
-    FlowId before = FlowId::none();
-    for (const NodeTargets& targets : multicast.remote) {
-      const Rank entry = entry_of(rails_, multicast.source, targets);
-      const std::vector<NicPair> pairs =
-          own_nic_pairs(rails_.topology(), holder, entry, options_.rails);
-      Transfer crossing = legs.passed_on(FlowId::none(), holder, entry, before);
-      crossing.route = Route::kRegistered;
-      crossing.send_nic = pairs[number % pairs.size()].send;
-      crossing.receive_nic = pairs[number % pairs.size()].receive;
-      before = next_id();
-      push(std::move(crossing));
-      fan_out(legs, targets, entry, before);
-      holder = entry;
+    Transfer crossing = pieces[number];
+    for (std::size_t at = 0; at < nodes.size(); ++at) {
+      if (at > 0) {
+        const Rank holder = crossing.target;
+        const Rank entry = entry_of(rails_, multicast.source, nodes[at]);
+        const std::vector<NicPair> pairs =
+            own_nic_pairs(rails_.topology(), holder, entry, options_.rails);
+        crossing = legs.passed_on(FlowId::none(), holder, entry, crossing.id);
+        crossing.route = Route::kRegistered;
+        crossing.send_nic = pairs[number % pairs.size()].send;
+        crossing.receive_nic = pairs[number % pairs.size()].receive;
+      }
+      crossing.id = next_id();
+      push(crossing);
+      fan_out(legs, nodes[at], crossing.target, crossing.id);
     }
   }
 }

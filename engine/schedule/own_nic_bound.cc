@@ -10,6 +10,7 @@
 #include "engine/schedule/longest.h"
 #include "engine/schedule/port_rates.h"
 #include "engine/schedule/traffic_needs.h"
+#include "engine/topology/rail_relay.h"
 
 namespace hoccl::engine {
 namespace {
@@ -48,9 +49,6 @@ class MessageLoads {
     return by_device[static_cast<std::size_t>(topology_.gpu(topology_.nic(nic).gpu).physical)];
   }
 
-  /// The rank whose NICs send it.
-  [[nodiscard]] Rank sender_of(const Flow& flow) const;
-
   const Topology& topology_;
   bool relayed_;
   PortLoads ports_;
@@ -59,12 +57,6 @@ class MessageLoads {
   std::vector<Bytes> in_;
 };
 
-Rank MessageLoads::sender_of(const Flow& flow) const {
-  const std::span<const Rank> ranks = topology_.ranks_of(topology_.node_of(flow.source));
-  const auto local = static_cast<std::size_t>(topology_.local_index(flow.target));
-  return relayed_ && local < ranks.size() ? ranks[local] : flow.source;
-}
-
 void MessageLoads::add(const Flow& flow) {
   if (flow.source == flow.target) return;
   if (topology_.node_of(flow.source) == topology_.node_of(flow.target)) {
@@ -72,7 +64,7 @@ void MessageLoads::add(const Flow& flow) {
     ports_.nvlink_in[topology_.gpu_of(flow.target).index()] += flow.size;
     return;
   }
-  const Rank sender = sender_of(flow);
+  const Rank sender = relayed_ ? rail_relay(topology_, flow.source, flow.target) : flow.source;
   if (sender != flow.source) {
     ports_.nvlink_out[topology_.gpu_of(flow.source).index()] += flow.size;
     ports_.nvlink_in[topology_.gpu_of(sender).index()] += flow.size;

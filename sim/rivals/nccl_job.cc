@@ -7,6 +7,7 @@
 #include "engine/pattern/allgather.h"
 #include "engine/pattern/rooted.h"
 #include "engine/rank_share.h"
+#include "engine/topology/rail_relay.h"
 #include "engine/traffic.h"
 #include "sim/rivals/nccl_channels.h"
 #include "sim/rivals/nccl_local_copy.h"
@@ -47,17 +48,11 @@ engine::Seconds NcclJob::launch(Rank rank) {
   return launchers_[rank.index()].advance(environment_.constants.kernel_launch);
 }
 
-Rank NcclJob::relay_of(Rank source, Rank target) const {
-  const Topology& topology = environment_.topology;
-  const auto local = static_cast<std::size_t>(topology.local_index(target));
-  const auto ranks = topology.ranks_of(topology.node_of(source));
-  return options_.pxn && local < ranks.size() ? ranks[local] : source;
-}
-
 std::unique_ptr<NcclPipe> NcclJob::make_network_pipe(Rank source, Rank target, Use use) {
   const Topology& topology = environment_.topology;
   // Only messages go by way of another GPU: ring neighbours are chosen for their NICs.
-  const Rank relay = use == Use::kMessages ? relay_of(source, target) : source;
+  const bool relayed = options_.pxn && use == Use::kMessages;
+  const Rank relay = relayed ? engine::rail_relay(topology, source, target) : source;
   std::optional<RouteId> to_relay;
   if (relay != source) {
     to_relay = environment_.nvlink_route(topology.gpu_of(source), topology.gpu_of(relay));

@@ -66,8 +66,6 @@ class NcclJob {
 
   NcclPipe& pipe(engine::Rank source, engine::Rank target, int channel, Use use);
   std::unique_ptr<NcclPipe> make_network_pipe(engine::Rank source, engine::Rank target, Use use);
-  /// The rank on the source's node that sends for it; the source itself, as a rule.
-  [[nodiscard]] engine::Rank relay_of(engine::Rank source, engine::Rank target) const;
   [[nodiscard]] std::vector<engine::Rank> ring_order(const std::vector<engine::Rank>& members,
                                                      int channel) const;
   const engine::Pattern& pattern_of(const engine::CollectiveRequest& request);
