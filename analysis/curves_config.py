@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from analysis.config import Metric, Table, open_table, read_metric
-from analysis.curves_options import OF_THE_STUDY, option_names
+from analysis.curves_options import option_names
 from analysis.load import CollectiveRow
+from analysis.study_options import check_named_once, take_options
 from analysis.units import sweep_sizes
 
 # The paper's launch cost (Fig. 9): the caller's share and the posting of all DMA and RDMA.
@@ -132,18 +133,6 @@ def _flag(table: Table, key: str) -> bool:
     return table.take_optional(key, bool) or False
 
 
-def _options(table: Table) -> tuple[str, ...]:
-    words = tuple(table.take("options", str).split())
-    try:
-        names = option_names(words)
-    except ValueError as error:
-        raise table.fail("options", f"options: {error}") from None
-    for name in names:
-        if name in OF_THE_STUDY:
-            raise table.fail("options", f"none that the study gives itself, as {name}")
-    return words
-
-
 def _one_of(table: Table, key: str, names: Iterable[str]) -> str:
     return table.take_one_of(key, tuple(names))
 
@@ -171,7 +160,7 @@ def _read_case(table: Table, panels: dict[str, Panel]) -> Case:
         column=_column(table, panel.column),
         system=table.take("system", str),
         topology=table.take("topology", str),
-        options=_options(table),
+        options=take_options(table, "options"),
         begin_bytes=table.take_size("begin"),
         end_bytes=table.take_size("end"),
         factor=table.take("factor", int),
@@ -220,7 +209,7 @@ def _read_setting(table: Table, cases: dict[str, Case]) -> Setting:
         name=table.take("name", str),
         case=case.name,
         column=_column(table, _BUSBW),
-        options=_options(table),
+        options=take_options(table, "options"),
         without=table.take_list("without", str) if "without" in table.unread() else (),
     )
     for name in setting.without:
@@ -243,20 +232,14 @@ def _read_check(table: Table, cases: dict[str, Case]) -> Check:
     return check
 
 
-def _named_once(table: Table, key: str, names: list[str]) -> None:
-    repeated = [name for name in names if names.count(name) > 1]
-    if repeated:
-        raise table.fail(key, f"each name once, not '{repeated[0]}' again")
-
-
 def load_curves_config(path: Path) -> CurvesConfig:
     """Raises InputError naming file and key."""
     table = open_table(path)
     panels = [_read_panel(entry) for entry in table.take_tables("panel")]
-    _named_once(table, "panel", [panel.name for panel in panels])
+    check_named_once(table, "panel", [panel.name for panel in panels])
     by_name = {panel.name: panel for panel in panels}
     listed = [_read_case(entry, by_name) for entry in table.take_tables("case")]
-    _named_once(table, "case", [case.name for case in listed])
+    check_named_once(table, "case", [case.name for case in listed])
     cases = {case.name: case for case in listed}
     for panel in panels:
         own = [case.name for case in listed if case.panel == panel.name]
@@ -277,7 +260,7 @@ def load_curves_config(path: Path) -> CurvesConfig:
         settings=tuple(_read_setting(entry, cases) for entry in settings),
         checks=tuple(_read_check(entry, cases) for entry in checks),
     )
-    _named_once(table, "check", [f"{name}, {c.network}" for c in config.checks for name in c.cases])
-    _named_once(table, "setting", [f"{s.case}: {s.name}" for s in config.settings])
+    check_named_once(table, "check", [f"{name}, {c.network}" for c in config.checks for name in c.cases])
+    check_named_once(table, "setting", [f"{s.case}: {s.name}" for s in config.settings])
     table.done()
     return config

@@ -166,12 +166,17 @@ def run_program(command: list[str]) -> str:
     return done.stdout
 
 
-def run_collective(command: list[str]) -> list[CollectiveRow]:
-    """The rows of one simulation. Raises RunFailed and InputError."""
+def run_collective_with_output(command: list[str]) -> tuple[list[CollectiveRow], str]:
+    """The rows of one simulation, and what it printed. Raises RunFailed and InputError."""
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "run.csv"
-        run_program([*command, "--csv", str(target)])
-        return load_collective_rows(target)
+        output = run_program([*command, "--csv", str(target)])
+        return load_collective_rows(target), output
+
+
+def run_collective(command: list[str]) -> list[CollectiveRow]:
+    """The rows of one simulation. Raises RunFailed and InputError."""
+    return run_collective_with_output(command)[0]
 
 
 def run_cell(

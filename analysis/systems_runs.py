@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import re
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from analysis.load import CollectiveRow, InputError, format_tagged_rows, load_collective_rows
-from analysis.runs import run_program, run_side_by_side
+from analysis.load import CollectiveRow, InputError, format_tagged_rows
+from analysis.runs import run_collective_with_output, run_side_by_side
 from analysis.systems_config import FIRST_USE, Choice, SystemsConfig
 from analysis.units import format_size
 
@@ -94,10 +93,7 @@ def all_runs(config: SystemsConfig) -> list[Run]:
 
 def _run_cell(program: Path, config: SystemsConfig, run: Run) -> Cell:
     command = run.command(program, config)
-    with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder) / "run.csv"
-        output = run_program([*command, "--csv", str(target)])
-        rows = load_collective_rows(target)
+    rows, output = run_collective_with_output(command)
     if [row.size_bytes for row in rows] != [config.size_bytes]:
         raise InputError(f"{' '.join(command)}: other sizes than asked for")
     return Cell(run, rows[0], parse_fallback(output))
