@@ -49,12 +49,14 @@ Communicator::Communicator(Port& port, std::uint16_t id, const CompileOptions& o
     : Communicator(port, id, options, std::make_shared<PlanCaches>(port.topology())) {}
 
 Communicator::Communicator(Port& port, std::uint16_t id, const CompileOptions& options,
-                           std::shared_ptr<PlanCaches> caches, std::vector<Rank> group)
+                           std::shared_ptr<PlanCaches> caches, std::vector<Rank> group,
+                           FlowClass flow_class)
     : port_(port),
       id_(id),
       options_(options),
       caches_(std::move(caches)),
-      group_(std::move(group)) {
+      group_(std::move(group)),
+      flow_class_(flow_class) {
   if (group_.empty()) return;
   const int ranks = port_.topology().rank_count();
   const bool ascends = std::ranges::adjacent_find(group_, std::greater_equal<>()) == group_.end();
@@ -89,6 +91,7 @@ std::shared_ptr<Work> Communicator::receive(Region buffer, Rank source, StreamId
 
 std::shared_ptr<Work> Communicator::collective(CollectiveRequest request, StreamId stream) {
   if (!group_.empty()) request.pattern.group = group_;
+  if (flow_class_ == FlowClass::kBackground) request.pattern.flow_class = flow_class_;
   MemberList members;
   if (!request.pattern.group.empty()) {
     members = std::make_shared<const std::vector<Rank>>(request.pattern.group);
@@ -202,7 +205,8 @@ Operation Communicator::make_operation(const SendRecvRequest& request) {
   operation.plan = caches_->of_calls.get({.name = std::string(kSendRecvName),
                                           .source = source,
                                           .target = target,
-                                          .size = request.buffer.size},
+                                          .size = request.buffer.size,
+                                          .flow_class = flow_class_},
                                          options_);
   operation.members = std::make_shared<const std::vector<Rank>>(
       std::initializer_list<Rank>{std::min(source, target), std::max(source, target)});

@@ -42,9 +42,12 @@ class Communicator : public CollectiveSystem {
   Communicator(Port& port, std::uint16_t id, const CompileOptions& options);
 
   /// Over the ranks of `group` (ascending; empty: all), which this one is among. Every rank number
-  /// in its calls is then a position in the group. Throws ConfigError for a bad group.
+  /// in its calls is then a position in the group. `flow_class`: of sends, receives and collectives
+  /// that ask for none; background yields to foreground work on the GPU (paper §4). Throws
+  /// ConfigError for a bad group.
   Communicator(Port& port, std::uint16_t id, const CompileOptions& options,
-               std::shared_ptr<PlanCaches> caches, std::vector<Rank> group = {});
+               std::shared_ptr<PlanCaches> caches, std::vector<Rank> group = {},
+               FlowClass flow_class = FlowClass::kForeground);
 
   /// This rank's number in the communicator.
   [[nodiscard]] Rank rank() const;
@@ -108,6 +111,7 @@ class Communicator : public CollectiveSystem {
   CompileOptions options_;
   std::shared_ptr<PlanCaches> caches_;
   std::vector<Rank> group_;  ///< by rank of the communicator; empty: all of the job
+  FlowClass flow_class_ = FlowClass::kForeground;
   std::map<StreamId, Sequence> sequences_;
   std::map<std::pair<Rank, Rank>, std::uint32_t> pair_numbers_;  // by (source, target)
   std::uint32_t next_collective_ = 0;

@@ -19,7 +19,7 @@ using engine::ConfigError;
 
 constexpr std::string_view kProgram = "hoccl";
 #ifdef HOCCL_WITH_SIM
-constexpr std::string_view kVerbs = "plan, sim, run, validate, calibrate or doctor";
+constexpr std::string_view kVerbs = "plan, sim, run, validate, train, calibrate or doctor";
 #else
 constexpr std::string_view kVerbs = "plan, run, calibrate or doctor (this build has no simulation)";
 #endif
@@ -35,6 +35,7 @@ constexpr std::string_view kUsage =
     "  run       run it with real processes, and measure\n"
 #ifdef HOCCL_WITH_SIM
     "  validate  simulate and measure it, side by side\n"
+    "  train     simulate a training step\n"
 #endif
     "  calibrate measure a GPU of this machine, write the model's constants\n"
     "  doctor    what this machine offers, and what to do about each problem\n"
@@ -122,6 +123,12 @@ Verb parse_command_line(const std::vector<std::string>& words) {
     values.command = command;
     return parse_verb(words, "Simulates and measures the same schedule, side by side.",
                       add_validate_options, values);
+  }
+  if (verb == "train") {
+    TrainOptions values;
+    values.work.pattern.topology = kTrainingTopology;
+    values.command = command;
+    return parse_verb(words, "Simulates a training step of a model.", add_train_options, values);
   }
 #endif
   throw ConfigError(fmt::format("hoccl: unknown verb '{}'; expected {}", verb, kVerbs));

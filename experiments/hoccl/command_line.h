@@ -14,7 +14,7 @@ struct HelpText {
 };
 
 using Verb = std::variant<HelpText, PlanOptions, SimOptions, RunOptions, ValidateOptions,
-                          DoctorOptions, CalibrateOptions>;
+                          TrainOptions, DoctorOptions, CalibrateOptions>;
 
 /// Reads the words after the program's name. Throws ConfigError of one line naming the option, its
 /// value and what was expected. Looks at the command line only: names of topologies, patterns and

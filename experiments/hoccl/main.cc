@@ -12,6 +12,7 @@
 #include "experiments/hoccl/run_verb.h"
 #ifdef HOCCL_WITH_SIM
 #include "experiments/hoccl/sim_verb.h"
+#include "experiments/hoccl/train_verb.h"
 #include "experiments/hoccl/validate_verb.h"
 #endif
 
@@ -40,10 +41,15 @@ struct Runner {
     return 0;
   }
   int operator()(const ValidateOptions& options) const { return run_validate(options); }
+  int operator()(const TrainOptions& options) const {
+    run_train(options);
+    return 0;
+  }
 #else
   // The parser knows no such verbs.
   int operator()(const SimOptions&) const { return kBadInput; }
   int operator()(const ValidateOptions&) const { return kBadInput; }
+  int operator()(const TrainOptions&) const { return kBadInput; }
 #endif
 };
 

@@ -15,6 +15,8 @@ namespace hoccl::cli {
 
 /// The paper's servers, two of them (HOCCL paper, evaluation set-up).
 inline constexpr const char* kDefaultTopology = "h800-2x8";
+/// Where the paper trains.
+inline constexpr const char* kTrainingTopology = "h800-4x8";
 
 /// Which pattern on which machine.
 struct PatternOptions {
@@ -130,6 +132,36 @@ struct ValidateOptions {
   std::string command;        ///< as typed, for the headers
 };
 
+/// A simulated training step.
+struct TrainOptions {
+  WorkOptions work;  ///< machine, forwarding and pipeline
+  ModelOptions model;
+  OutputOptions output;
+  std::string setup = "gpt-6.7b";  ///< a preset, or a file (.toml)
+  std::string system = "hoccl";
+  // Instead of what the model's file says.
+  std::optional<int> tensor;
+  std::optional<int> pipeline;
+  std::optional<int> chunks;
+  std::optional<int> data;
+  std::optional<int> expert;
+  std::optional<int> microbatch;
+  std::optional<int> microbatches;
+  std::string schedule;  ///< empty: the file's
+  std::string contention = "line";
+  bool communication = true;
+  bool pipelining = true;
+  bool priority_switch = true;
+  bool group_messages = false;
+  bool dynamic_buffers = false;
+  double busy_driver = 0.0;
+  bool ideal_reduce = false;
+  bool print_model = false;
+  std::string sm_timeline_file;  ///< empty: none
+  std::string slack_file;        ///< empty: none
+  std::string command;           ///< as typed, for the headers
+};
+
 struct DoctorOptions {
   PatternOptions pattern;  ///< topology, ranks and chunk
   int slots = 16;
@@ -150,6 +182,7 @@ inline PatternOptions& pattern_options(PlanOptions& options) { return options.pa
 inline PatternOptions& pattern_options(SimOptions& options) { return options.work.pattern; }
 inline PatternOptions& pattern_options(RunOptions& options) { return options.work.pattern; }
 inline PatternOptions& pattern_options(ValidateOptions& options) { return options.work.pattern; }
+inline PatternOptions& pattern_options(TrainOptions& options) { return options.work.pattern; }
 inline PatternOptions& pattern_options(DoctorOptions& options) { return options.pattern; }
 inline PatternOptions& pattern_options(CalibrateOptions& options) { return options.pattern; }
 

@@ -49,7 +49,7 @@ sim::Scenario make_scenario(const SimOptions& options, Work& work) {
       .warmup = options.warmup,
       .iterations = options.iterations,
   };
-  if (!options.pipelining) sim::switch_pipelining_off(scenario);
+  if (!options.pipelining) sim::switch_pipelining_off(scenario.pipeline, scenario.slots);
   return scenario;
 }
 

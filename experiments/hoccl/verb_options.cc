@@ -177,6 +177,23 @@ void add_table_files(CLI::App& app, OutputOptions& values) {
                "write the timeline of one size, for ui.perfetto.dev (.csv: as CSV)");
 }
 
+void add_layout_options(CLI::App& app, TrainOptions& values) {
+  OptionReader options(app);
+  const auto add = [&options](const std::string& name, std::optional<int>& value,
+                              const std::string& help) {
+    options.integer(name, value, 1, kMaxRepetitions, help + "; default: the model's");
+  };
+  add("--tp", values.tensor, "ranks of a tensor-parallel group");
+  add("--pp", values.pipeline, "pipeline stages");
+  add("--vpp", values.chunks, "model chunks per stage");
+  options.integer("--dp", values.data, 1, kMaxRepetitions,
+                  "ranks of a data-parallel group; default: as the ranks give");
+  add("--ep", values.expert, "ranks that share the experts of a layer");
+  add("--mbs", values.microbatch, "sequences of a micro-batch");
+  add("--microbatches", values.microbatches, "per step and replica");
+  options.text("--schedule", values.schedule, "1f1b or interleaved; default: the model's");
+}
+
 }  // namespace
 
 void add_plan_options(CLI::App& app, PlanOptions& values) {
@@ -246,6 +263,46 @@ void add_validate_options(CLI::App& app, ValidateOptions& values) {
   options.file("--trace", values.trace_file,
                "write both timelines of one size into one file, for ui.perfetto.dev; a file of "
                "--measured must hold one: hoccl run --json FILE --trace FILE");
+}
+
+void add_train_options(CLI::App& app, TrainOptions& values) {
+  OptionReader options(app);
+  options.text("--model", values.setup, "gpt-6.7b, gpt-32b or a .toml file");
+  options.text("--system", values.system,
+               "hoccl, nccl (with the model's SMs), nccl:<k>sm, nccl:zero or vccl");
+  add_machine_options(app, values.work.pattern, kTrainingTopology);
+  add_layout_options(app, values);
+  options.text("--contention", values.contention,
+               "what SMs that are held cost compute kernels: line (the paper's Fig. 2), waves (of "
+               "their tiles) or none");
+  options.on_off("--communication", values.communication,
+                 "off: messages keep their order and take no time; there is nothing else");
+  options.on_off("--priority-switch", values.priority_switch,
+                 "hoccl: copies wait while tensor parallelism is active");
+  options.flag("--group-messages", values.group_messages,
+               "sends and receives that belong together are one call, as vccl's always are");
+  options.flag("--dynamic-buffers", values.dynamic_buffers,
+               "every message has a new buffer, which vccl registers on the launching thread");
+  options.percent("--busy-driver", values.busy_driver,
+                  "vccl: share of registrations that find the driver busy");
+  options.flag("--ideal-reduce", values.ideal_reduce,
+               "gradients are reduced without SMs: what if ReduceScatter were off them, too");
+  options.on_off("--pipelining", values.pipelining,
+                 "hoccl off: the next chunk is posted when the previous one is complete");
+  options.text("--forwarding", values.work.pattern.forwarding,
+               "hoccl: symmetric or balanced; default: balanced");
+  options.integer("--rails", values.work.pattern.rails, 1, kUnlimited,
+                  "hoccl: NIC pairs that carry one message");
+  options.size("--chunk", values.work.pattern.chunk, "hoccl: unit of pipelining");
+  add_pipeline_options(app, values.work);
+  add_model_options(app, values.model);
+  add_seed_option(app, values.work.pattern, "of vccl's registrations; nothing else is drawn");
+  add_table_files(app, values.output);
+  options.file("--sm-timeline", values.sm_timeline_file,
+               "write the SMs that communication holds on the first GPU, as CSV");
+  options.file("--slack", values.slack_file, "write the CPU slack's percentiles, as CSV");
+  options.flag("--print-model", values.print_model,
+               "show every value of the model's file with its source, and stop");
 }
 
 void add_doctor_options(CLI::App& app, DoctorOptions& values) {

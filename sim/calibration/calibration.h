@@ -135,6 +135,26 @@ struct VcclConstants {
   engine::BytesPerSecond staging_copy_rate;
 };
 
+/// The GPU as compute kernels use it, for the training model.
+struct GpuConstants {
+  std::int64_t sms = 0;
+  double peak_tflops = 0.0;  ///< dense bf16, 1e12 operations per second
+  engine::BytesPerSecond memory_rate;
+};
+
+/// What communication costs compute kernels that run beside it; see SmContention.
+struct ContentionConstants {
+  double forward = 0.0;   ///< longer by this per share of the SMs that is held
+  double backward = 0.0;  ///< the same
+  double memory = 0.0;    ///< longer by this part of the time that the memory takes for the traffic
+};
+
+/// The training program's launching thread.
+struct LaunchConstants {
+  engine::Seconds kernel;  ///< CPU time of one launch, the framework's part included
+  std::int64_t queue = 0;  ///< launches that may be ahead of the GPU
+};
+
 /// Every constant of the model, each with its source. Plain data, read from a TOML file.
 struct Calibration {
   std::string machine;
@@ -152,6 +172,9 @@ struct Calibration {
   NcclConstants nccl;
   NcclZeroConstants nccl_zero;
   VcclConstants vccl;
+  GpuConstants gpu;
+  ContentionConstants contention;
+  LaunchConstants launch;
 
   /// Where a value comes from.
   struct Origin {

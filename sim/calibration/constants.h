@@ -44,6 +44,20 @@ void visit_rivals(CalibrationType& c, Visitor&& visit) {
   visit("vccl", "staging_copy_rate", c.vccl.staging_copy_rate);
 }
 
+template <class CalibrationType, class Visitor>
+void visit_training(CalibrationType& c, Visitor&& visit) {
+  visit("gpu", "sms", c.gpu.sms, 1, 1024);
+  visit("gpu", "peak_tflops", c.gpu.peak_tflops, 1.0, 1e6);
+  visit("gpu", "memory_rate", c.gpu.memory_rate);
+
+  visit("contention", "forward", c.contention.forward, 0.0, 100.0);
+  visit("contention", "backward", c.contention.backward, 0.0, 100.0);
+  visit("contention", "memory", c.contention.memory, 0.0, 100.0);
+
+  visit("launch", "kernel", c.launch.kernel);
+  visit("launch", "queue", c.launch.queue, 1, 1000000);
+}
+
 /// Calls `visit(group, name, value)` for every quantity and `visit(group, name, value, low, high)`
 /// for every plain number, in the order of the files: the one list that reader, printer, `set`
 /// and hash share. CalibrationType is Calibration or const Calibration.
@@ -105,6 +119,7 @@ void visit_constants(CalibrationType& c, Visitor&& visit) {
   visit("cpu", "enqueue_wait", c.cpu.enqueue_wait);
 
   visit_rivals(c, visit);
+  visit_training(c, visit);
 }
 
 }  // namespace hoccl::sim

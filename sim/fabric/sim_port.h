@@ -81,6 +81,10 @@ class SimPort : public engine::Port {
   /// Work whose duration somebody else decides, after what the stream already holds: calls `begin`
   /// and holds the stream until release() of its gpu_stream().
   void enqueue_external(engine::StreamId stream, Callback begin);
+  /// The same by a call that takes the caller this long.
+  void enqueue_external(engine::StreamId stream, Callback begin, engine::Seconds cost);
+  /// Something else of the application's that takes it this long; then calls `done`.
+  void work(engine::Seconds cost, Callback done);
   [[nodiscard]] SimStream& stream(engine::StreamId id);
   /// When finish() was called for `work`.
   [[nodiscard]] std::optional<engine::Seconds> finish_time(engine::WorkId work) const;
@@ -92,7 +96,7 @@ class SimPort : public engine::Port {
  private:
   /// A call of the application that its core has not come to yet.
   struct Action {
-    enum class Kind : std::uint8_t { kReady, kWait, kForeground, kKernel, kExternal };
+    enum class Kind : std::uint8_t { kReady, kWait, kForeground, kKernel, kExternal, kWork };
     Kind kind;
     SimStream* stream = nullptr;
     SimGate* gate = nullptr;

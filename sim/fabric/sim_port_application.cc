@@ -45,6 +45,9 @@ void SimPort::act_next() {
     case Action::Kind::kExternal:
       action.stream->gpu_stream().enqueue_external(action.begin);
       return;
+    case Action::Kind::kWork:
+      action.begin();
+      return;
   }
 }
 
@@ -77,8 +80,16 @@ void SimPort::enqueue_kernel(engine::StreamId id, Seconds duration) {
 
 void SimPort::enqueue_external(engine::StreamId id, Callback begin) {
   // Memory operations, or a host function: a call like a gate's.
-  act({.kind = Action::Kind::kExternal, .stream = &stream(id), .begin = begin},
-      world_.calibration.cpu.enqueue_ready);
+  enqueue_external(id, begin, world_.calibration.cpu.enqueue_ready);
+}
+
+void SimPort::enqueue_external(engine::StreamId id, Callback begin, Seconds cost) {
+  act({.kind = Action::Kind::kExternal, .stream = &stream(id), .begin = begin}, cost);
+}
+
+void SimPort::work(Seconds cost, Callback done) {
+  actions_.push_back({.kind = Action::Kind::kWork, .begin = done});
+  world_.clock.at(application_.advance(cost), Callback::to<&SimPort::act_next>(*this));
 }
 
 void SimPort::submit(std::shared_ptr<const engine::Command> command) {

@@ -11,12 +11,12 @@
 #include "engine/collective_system.h"
 #include "engine/pattern/pattern.h"
 #include "sim/machine/cpu.h"
+#include "sim/machine/sm_pool.h"
 #include "sim/rivals/nccl_environment.h"
 #include "sim/rivals/nccl_kernel.h"
 #include "sim/rivals/nccl_p2p_schedule.h"
 #include "sim/rivals/nccl_pipe.h"
 #include "sim/rivals/nccl_ring.h"
-#include "sim/rivals/sm_pool.h"
 
 namespace hoccl::sim {
 

@@ -6,11 +6,11 @@
 
 #include "engine/base/ids.h"
 #include "sim/machine/callback.h"
+#include "sim/machine/sm_pool.h"
 #include "sim/rivals/nccl_environment.h"
 #include "sim/rivals/nccl_pipe.h"
 #include "sim/rivals/nccl_ring.h"
 #include "sim/rivals/nccl_warps.h"
-#include "sim/rivals/sm_pool.h"
 
 namespace hoccl::sim {
 

@@ -4,19 +4,12 @@
 #include <deque>
 #include <vector>
 
-#include "engine/base/random.h"
 #include "sim/calibration/calibration.h"
 #include "sim/machine/clock.h"
+#include "sim/rivals/registrations.h"
 #include "sim/rivals/stream_steps.h"
 
 namespace hoccl::sim {
-
-/// Whose buffers change from operation to operation, and what registering them meets.
-struct RegistrationLoad {
-  bool every_operation = false;  ///< dynamic tensors: register, use, deregister
-  double busy_share = 0.0;       ///< of the registrations that find the driver busy
-  std::uint64_t seed = 1;
-};
 
 /// VCCL's host function (main branch, src/enqueue.cc hostProxySyncCallback): it tells the proxy
 /// that the stream has come this far and spins until the operation has ended. CUDA has one thread
@@ -39,14 +32,11 @@ class VcclHostFunctions : public StreamSteps {
   void begin_front(engine::Rank rank);
   void began(std::uint64_t rank);
   void ended(std::uint64_t rank);
-  engine::Seconds registration();
 
   Clock& clock_;
   VcclConstants constants_;
   GateConstants gate_;
-  RegistrationConstants registration_;
-  RegistrationLoad load_;
-  engine::Random random_;
+  Registrations registrations_;
   std::vector<Thread> threads_;  ///< by rank
 };
 

@@ -1,8 +1,8 @@
 #include <memory>
 #include <vector>
 
-#include "sim/fabric/sim_port.h"
 #include "sim/rivals/nccl_zero.h"
+#include "sim/rivals/stepped_rank.h"
 #include "sim/rivals/vccl.h"
 #include "sim/run/system.h"
 #include "sim/run/system_kind.h"
@@ -13,45 +13,6 @@ namespace {
 using engine::Rank;
 using engine::Seconds;
 using engine::StreamId;
-
-/// A rank whose operations have steps on the stream before and behind them.
-class SteppedRank : public engine::CollectiveSystem {
- public:
-  SteppedRank(SimFabric& fabric, engine::CollectiveSystem& inner, StreamSteps& steps, Rank rank)
-      : fabric_(fabric), inner_(inner), steps_(steps), rank_(rank) {}
-  SteppedRank(const SteppedRank&) = delete;
-  SteppedRank& operator=(const SteppedRank&) = delete;
-
-  std::shared_ptr<engine::Work> enqueue(std::span<const engine::SendRecvRequest> group,
-                                        StreamId stream) override {
-    return between_steps(stream, [&] { return inner_.enqueue(group, stream); });
-  }
-  std::shared_ptr<engine::Work> enqueue(const engine::CollectiveRequest& request,
-                                        StreamId stream) override {
-    return between_steps(stream, [&] { return inner_.enqueue(request, stream); });
-  }
-
- private:
-  template <class Enqueue>
-  std::shared_ptr<engine::Work> between_steps(StreamId stream, const Enqueue& enqueue) {
-    const auto id = static_cast<std::uint64_t>(stream.value());
-    SimPort& port = fabric_.sim_port(rank_);
-    port.enqueue_external(stream, Callback::to<&SteppedRank::before>(*this, id));
-    std::shared_ptr<engine::Work> work = enqueue();
-    port.enqueue_external(stream, Callback::to<&SteppedRank::after>(*this, id));
-    return work;
-  }
-  GpuStream& stream(std::uint64_t id) {
-    return fabric_.gpu_stream(rank_, StreamId(static_cast<std::int32_t>(id)));
-  }
-  void before(std::uint64_t id) { steps_.before(rank_, stream(id)); }
-  void after(std::uint64_t id) { steps_.after(rank_, stream(id)); }
-
-  SimFabric& fabric_;
-  engine::CollectiveSystem& inner_;
-  StreamSteps& steps_;
-  Rank rank_;
-};
 
 std::unique_ptr<StreamSteps> steps_of(const Scenario& scenario, SimFabric& fabric) {
   if (kind_of(scenario.system) == SystemKind::kNcclZero) {

@@ -17,14 +17,14 @@ namespace hoccl::sim {
 using engine::Bytes;
 using engine::ConfigError;
 
-void switch_pipelining_off(Scenario& scenario) {
-  scenario.slots = 1;
-  scenario.pipeline.streams = 1;
-  scenario.pipeline.quantum = 1;
-  scenario.pipeline.queue_pairs = 1;
-  scenario.pipeline.queue_depth = 1;
-  scenario.pipeline.nic_depth = 1;
-  scenario.pipeline.batch = 1;
+void switch_pipelining_off(engine::PipelineOptions& pipeline, int& slots) {
+  slots = 1;
+  pipeline.streams = 1;
+  pipeline.quantum = 1;
+  pipeline.queue_pairs = 1;
+  pipeline.queue_depth = 1;
+  pipeline.nic_depth = 1;
+  pipeline.batch = 1;
 }
 
 namespace {

@@ -56,6 +56,6 @@ struct Scenario {
 /// One chunk at a time: one copy ahead of one lane, one slot, one queue pair, no batches, so that
 /// the next chunk is posted only when the previous one is complete end to end. What the paper's
 /// pipeline is compared with (§1: unpipelined start-up costs over 20%).
-void switch_pipelining_off(Scenario& scenario);
+void switch_pipelining_off(engine::PipelineOptions& pipeline, int& slots);
 
 }  // namespace hoccl::sim

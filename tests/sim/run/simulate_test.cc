@@ -132,7 +132,7 @@ TEST(Simulate, SavedPlanTakesTheTimeOfThePatternItCameFrom) {
 
 TEST(Simulate, UnpipelinedChunksTakeTurnsEndToEnd) {
   Scenario scenario = hoccl_scenario(8);
-  switch_pipelining_off(scenario);
+  switch_pipelining_off(scenario.pipeline, scenario.slots);
   const Bytes chunk = scenario.compile.chunk_size;
   const auto rates = scenario.calibration.rates(scenario.topology);
   const Seconds legs = chunk / rates.nvlink + chunk / rates.nic + chunk / rates.nvlink;

@@ -1,0 +1,335 @@
+#include "sim/train/step_program.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "sim/train/layer_kernels.h"
+
+namespace hoccl::sim {
+
+using engine::Bytes;
+using engine::Rank;
+
+namespace {
+
+/// A part of a model chunk whose parameters are gathered, and gradients reduced, as one.
+struct Bucket {
+  int layer_count = 0;
+  std::int64_t parameters = 0;
+  int gathered = -1;  ///< event
+  int reduced = -1;
+};
+
+/// Writes one rank's program down, in the order in which Megatron-LM's host code makes its calls.
+class StepWriter {
+ public:
+  StepWriter(const TrainingSetup& setup, const GpuConstants& gpu, Rank rank,
+             const StepOptions& options)
+      : setup_(setup),
+        layout_(setup.layout),
+        gpu_(gpu),
+        options_(options),
+        position_(position_of(setup.layout, rank)) {
+    program_.slots = pipeline_slots(layout_, position_.stage);
+  }
+
+  StepProgram write() {
+    make_buckets();
+    gather_first();
+    const auto count = static_cast<int>(program_.slots.size());
+    receive_for(first_of(true));
+    for (int slot = 0; slot < count; ++slot) write_slot(slot);
+    finish_step();
+    return std::move(program_);
+  }
+
+ private:
+  [[nodiscard]] bool overlaps() const { return layout_.schedule == PipelineSchedule::kInterleaved; }
+  [[nodiscard]] const PipelineSlot& slot_at(int slot) const {
+    return program_.slots[static_cast<std::size_t>(slot)];
+  }
+  StepItem& add(StepAction action, StepStream stream) {
+    StepItem& item = program_.items.emplace_back();
+    item.action = action;
+    item.stream = stream;
+    return item;
+  }
+  int record(StepStream stream) {
+    add(StepAction::kRecord, stream).event = program_.events;
+    return program_.events++;
+  }
+  void wait(StepStream stream, int event, TrafficClass traffic) {
+    StepItem& item = add(StepAction::kWait, stream);
+    item.event = event;
+    item.traffic = traffic;
+  }
+  void add_kernel(const LayerKernel& kernel) {
+    StepItem& item = add(StepAction::kKernel, StepStream::kCompute);
+    item.kernel = kernel.kernel;
+    item.launches = kernel.launches;
+  }
+
+  // --- data parallelism ---
+
+  [[nodiscard]] bool gathers() const { return options_.communication && layout_.data > 1; }
+
+  void make_buckets() {
+    for (int chunk = 0; chunk < layout_.chunks; ++chunk) {
+      const LayerRange layers = layers_of(layout_, setup_.model.layers, position_.stage, chunk);
+      const int count = std::min(setup_.buckets_per_chunk, layers.count);
+      const std::int64_t all = chunk_parameters(setup_, position_.stage, chunk);
+      std::vector<Bucket>& buckets = buckets_.emplace_back();
+      for (int i = 0; i < count; ++i) {
+        buckets.push_back({.layer_count = layers.count * (i + 1) / count - layers.count * i / count,
+                           .parameters = all * (i + 1) / count - all * i / count});
+      }
+    }
+  }
+
+  void gather(Bucket& bucket) {
+    // Whole blocks of the data-parallel ranks, as the distributed optimiser pads them.
+    const std::int64_t block = (bucket.parameters + layout_.data - 1) / layout_.data;
+    add(StepAction::kParameterGather, StepStream::kData).size =
+        Bytes(block * layout_.data * setup_.parameter_bytes);
+    bucket.gathered = record(StepStream::kData);
+  }
+
+  void gather_first() {
+    if (!gathers()) return;
+    if (setup_.overlap_gather) return gather(buckets_.front().front());
+    for (std::vector<Bucket>& chunk : buckets_) {
+      for (Bucket& bucket : chunk) gather(bucket);
+    }
+    wait(StepStream::kCompute, buckets_.back().back().gathered, TrafficClass::kData);
+  }
+
+  /// Before the first use of a bucket the next one is asked for (--overlap-param-gather).
+  void use(int chunk, int bucket) {
+    if (!gathers() || !setup_.overlap_gather) return;
+    const auto at = [this](int c, int b) -> Bucket& {
+      return buckets_[static_cast<std::size_t>(c)][static_cast<std::size_t>(b)];
+    };
+    const auto in_chunk = static_cast<int>(buckets_[static_cast<std::size_t>(chunk)].size());
+    if (bucket + 1 < in_chunk) {
+      gather(at(chunk, bucket + 1));
+    } else if (chunk + 1 < layout_.chunks) {
+      gather(at(chunk + 1, 0));
+    }
+    wait(StepStream::kCompute, at(chunk, bucket).gathered, TrafficClass::kData);
+  }
+
+  void reduce(Bucket& bucket) {
+    const int ready = record(StepStream::kCompute);
+    wait(StepStream::kData, ready, TrafficClass::kOther);
+    const std::int64_t block = (bucket.parameters + layout_.data - 1) / layout_.data;
+    add(StepAction::kGradientReduce, StepStream::kData).size =
+        Bytes(block * layout_.data * setup_.gradient_bytes);
+    bucket.reduced = record(StepStream::kData);
+  }
+
+  void finish_step() {
+    if (gathers()) {
+      for (auto& chunk : buckets_) {
+        for (Bucket& bucket : chunk) {
+          if (bucket.reduced < 0) reduce(bucket);
+        }
+      }
+      for (const auto& chunk : buckets_) {
+        for (const Bucket& bucket : chunk) {
+          wait(StepStream::kCompute, bucket.reduced, TrafficClass::kData);
+        }
+      }
+    }
+    // The norm of all gradients: nobody begins to update before everybody has reduced.
+    if (options_.communication) add(StepAction::kNorm, StepStream::kCompute).size = Bytes(4);
+    add_kernel(optimiser_kernel(setup_, gpu_));
+    add_kernel({{.alone = setup_.speed.step_overhead, .phase = Phase::kOther}, 1});
+  }
+
+  // --- one pass of a micro-batch ---
+
+  void write_slot(int slot) {
+    const PipelineSlot& pass = slot_at(slot);
+    wait_for_messages(pass.forward);
+    // Gathers that a pass begins with are waited for before it is timed.
+    const bool uses = pass.forward && pass.microbatch == 0;
+    if (uses) use(pass.chunk, 0);
+    add(StepAction::kSlotBegin, StepStream::kCompute).slot = slot;
+    pass.forward ? write_forward(pass, uses) : write_backward(pass);
+    add(StepAction::kSlotEnd, StepStream::kCompute).slot = slot;
+    exchange_after(slot);
+    if (!pass.forward && pass.microbatch == layout_.microbatches - 1) reduce_rest(pass.chunk);
+  }
+
+  void write_forward(const PipelineSlot& pass, bool uses) {
+    const auto& buckets = buckets_[static_cast<std::size_t>(pass.chunk)];
+    for (int i = 0; i < static_cast<int>(buckets.size()); ++i) {
+      if (uses && i > 0) use(pass.chunk, i);
+      for (int layer = 0; layer < buckets[static_cast<std::size_t>(i)].layer_count; ++layer) {
+        write_layer(Phase::kForward);
+      }
+    }
+    if (is_last(pass)) add_kernel(output_kernel(setup_, gpu_, Phase::kForward));
+  }
+
+  void write_backward(const PipelineSlot& pass) {
+    if (is_last(pass)) add_kernel(output_kernel(setup_, gpu_, Phase::kBackward));
+    auto& buckets = buckets_[static_cast<std::size_t>(pass.chunk)];
+    const bool reduces =
+        gathers() && setup_.overlap_reduce && pass.microbatch == layout_.microbatches - 1;
+    for (std::size_t i = buckets.size(); i-- > 0;) {
+      for (int layer = 0; layer < buckets[i].layer_count; ++layer) write_layer(Phase::kBackward);
+      if (reduces && i > 0) reduce(buckets[i]);
+    }
+  }
+
+  /// The chunk's last bucket, behind the messages that its neighbours wait for.
+  void reduce_rest(int chunk) {
+    if (gathers() && setup_.overlap_reduce) reduce(buckets_[static_cast<std::size_t>(chunk)][0]);
+  }
+
+  [[nodiscard]] bool is_last(const PipelineSlot& pass) const {
+    return position_.stage == layout_.pipeline - 1 && pass.chunk == layout_.chunks - 1;
+  }
+
+  void write_layer(Phase phase) {
+    std::array parts = {LayerPart::kAttention, LayerPart::kFeedForward};
+    if (phase == Phase::kBackward) std::ranges::reverse(parts);
+    for (const LayerPart part : parts) {
+      // With sequence parallelism a part begins with an AllGather and ends with a ReduceScatter.
+      add_tensor(StepAction::kTensorGather);
+      const bool routes = part == LayerPart::kFeedForward && setup_.layout.expert > 1;
+      if (routes) add_all_to_all();
+      for (const LayerKernel& kernel : layer_kernels(setup_, gpu_, part, phase)) add_kernel(kernel);
+      if (routes) add_all_to_all();
+      add_tensor(StepAction::kTensorReduce);
+    }
+  }
+
+  void add_tensor(StepAction action) {
+    if (!options_.communication || layout_.tensor == 1) return;
+    add(action, StepStream::kCompute).size = activation_size(setup_);
+  }
+
+  void add_all_to_all() {
+    if (!options_.communication) return;
+    // Every rank of a tensor-parallel group sends its part of the tokens.
+    const Bytes part = activation_size(setup_) / layout_.tensor;
+    add(StepAction::kExpertAllToAll, StepStream::kCompute).size =
+        part / layout_.expert * layout_.expert;
+  }
+
+  // --- messages of the pipeline ---
+
+  [[nodiscard]] Rank peer(int stage) const {
+    return rank_at(layout_, {position_.tensor, position_.data, stage});
+  }
+  /// The first slot of that direction from `from` on; -1: there is none.
+  [[nodiscard]] int first_of(bool forward, int from = 0) const {
+    for (int slot = from; slot < static_cast<int>(program_.slots.size()); ++slot) {
+      if (slot_at(slot).forward == forward) return slot;
+    }
+    return -1;
+  }
+
+  struct Call {
+    StepStream stream;
+    StepMessage message;
+    bool forward;
+  };
+  std::optional<Call> send_of(int slot) const {
+    const PipelineSlot& pass = slot_at(slot);
+    const auto stage = output_stage(layout_, position_.stage, pass);
+    if (!stage) return std::nullopt;
+    return Call{pass.forward ? StepStream::kForwardSend : StepStream::kBackwardSend,
+                {.sends = true, .peer = peer(*stage)},
+                pass.forward};
+  }
+  std::optional<Call> receive_of(int slot) const {
+    if (slot < 0) return std::nullopt;
+    const PipelineSlot& pass = slot_at(slot);
+    const auto stage = input_stage(layout_, position_.stage, pass);
+    if (!stage) return std::nullopt;
+    return Call{pass.forward ? StepStream::kForwardReceive : StepStream::kBackwardReceive,
+                {.sends = false, .peer = peer(*stage)},
+                pass.forward};
+  }
+
+  void receive_for(int slot) {
+    if (const auto call = receive_of(slot)) exchange({*call});
+  }
+
+  /// What is sent and asked for when a slot has ended.
+  void exchange_after(int slot) {
+    std::vector<Call> calls;
+    const auto add_call = [&calls](const std::optional<Call>& call) {
+      if (call) calls.push_back(*call);
+    };
+    add_call(send_of(slot));
+    const auto count = static_cast<int>(program_.slots.size());
+    if (overlaps()) {
+      // The next input of the same direction comes while the other direction computes.
+      add_call(receive_of(first_of(slot_at(slot).forward, slot + 1)));
+      // The first backward's input is asked for one forward pass ahead.
+      const int backward = first_of(false);
+      if (slot == std::max(backward - 2, 0)) add_call(receive_of(backward));
+    } else if (slot + 1 < count) {
+      add_call(receive_of(slot + 1));
+    }
+    exchange(calls);
+    if (!overlaps()) {
+      wait_for_messages(true);
+      wait_for_messages(false);
+    }
+  }
+
+  void exchange(const std::vector<Call>& calls) {
+    if (calls.empty()) return;
+    const int here = record(StepStream::kCompute);
+    if (options_.group_messages) {
+      wait(StepStream::kMessages, here, TrafficClass::kOther);
+      StepItem& item = add(StepAction::kMessages, StepStream::kMessages);
+      item.size = message_size();
+      for (const Call& call : calls) item.messages.push_back(call.message);
+      const int done = record(StepStream::kMessages);
+      for (const Call& call : calls) pending_[call.forward].push_back(done);
+      return;
+    }
+    for (const Call& call : calls) {
+      wait(call.stream, here, TrafficClass::kOther);
+      StepItem& item = add(StepAction::kMessages, call.stream);
+      item.size = message_size();
+      item.messages.push_back(call.message);
+      pending_[call.forward].push_back(record(call.stream));
+    }
+  }
+
+  /// With sequence parallelism every rank of a tensor-parallel group has its part of the sequence.
+  [[nodiscard]] Bytes message_size() const { return activation_size(setup_) / layout_.tensor; }
+
+  void wait_for_messages(bool forward) {
+    for (const int event : std::exchange(pending_[forward], {})) {
+      wait(StepStream::kCompute, event, TrafficClass::kPipeline);
+    }
+  }
+
+  const TrainingSetup& setup_;
+  const ParallelLayout& layout_;
+  const GpuConstants& gpu_;
+  StepOptions options_;
+  Position position_;
+  StepProgram program_;
+  std::vector<std::vector<Bucket>> buckets_;  ///< by chunk
+  std::array<std::vector<int>, 2> pending_;   ///< events of messages, by direction (1: forward)
+};
+
+}  // namespace
+
+StepProgram make_step(const TrainingSetup& setup, const GpuConstants& gpu, Rank rank,
+                      const StepOptions& options) {
+  return StepWriter(setup, gpu, rank, options).write();
+}
+
+}  // namespace hoccl::sim

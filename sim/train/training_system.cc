@@ -1,0 +1,278 @@
+#include "sim/train/training_system.h"
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "engine/base/check.h"
+#include "engine/communicator.h"
+#include "engine/pipeline/proxy.h"
+#include "sim/rivals/nccl_zero.h"
+#include "sim/rivals/stepped_rank.h"
+#include "sim/rivals/vccl.h"
+#include "sim/run/nccl_environment_of.h"
+#include "sim/run/system_kind.h"
+
+namespace hoccl::sim {
+namespace {
+
+using engine::CollectiveSystem;
+using engine::FlowClass;
+using engine::Rank;
+using engine::Seconds;
+
+// Identifiers of communicators: the pipeline's is one over all ranks, of data- and expert-parallel
+// groups there are as many as groups.
+constexpr std::uint16_t kPipelineId = 1;
+constexpr int kFirstDataId = 1000;
+constexpr int kFirstExpertId = 20000;
+constexpr int kFirstTensorId = 40000;
+constexpr int kEverybodyId = 60000;
+
+/// A group is told apart by its first rank.
+int id_of(int first_id, const std::vector<Rank>& group) { return first_id + group.front().value(); }
+
+/// NCCL's kernels for everything.
+class KernelSystem : public TrainingSystem {
+ public:
+  KernelSystem(const TrainingScenario& scenario, SimFabric& fabric, SmPool& sms)
+      : fabric_(fabric),
+        flows_(
+            nccl_environment_of(fabric, scenario.calibration.nccl, Seconds(0.0)), sms,
+            [&fabric](Rank rank) -> SimPort& { return fabric.sim_port(rank); },
+            !scenario.communication),
+        reductions_(nccl_environment_of(fabric, scenario.calibration.nccl, Seconds(0.0)), sms,
+                    [&fabric](Rank rank) -> SimPort& { return fabric.sim_port(rank); }) {
+    const ParallelLayout& layout = scenario.setup.layout;
+    const KernelSms& held = scenario.setup.sms;
+    std::vector<Rank> all;
+    for (int number = 0; number < layout.ranks(); ++number) all.emplace_back(number);
+    for (const Rank rank : all) {
+      const auto add = [&](auto& to, NcclFlows& flows, int id, std::vector<Rank> members,
+                           TrafficClass traffic, int channels, bool holds_sms = true) {
+        to.push_back(std::make_unique<NcclFlowRank>(
+            flows, NcclFlowGroup{id, std::move(members), traffic, channels, holds_sms}, rank));
+      };
+      const std::vector<Rank> data = data_group(layout, rank);
+      const std::vector<Rank> expert = expert_group(layout, rank);
+      const std::vector<Rank> tensor = tensor_group(layout, rank);
+      add(pipeline_, flows_, kPipelineId, all, TrafficClass::kPipeline, held.pipeline);
+      add(data_, flows_, id_of(kFirstDataId, data), data, TrafficClass::kData, held.data);
+      add(expert_, flows_, id_of(kFirstExpertId, expert), expert, TrafficClass::kExpert,
+          held.expert);
+      add(tensor_, flows_, id_of(kFirstTensorId, tensor), tensor, TrafficClass::kTensor,
+          held.tensor);
+      add(reduction_, reductions_, id_of(kFirstDataId, data), data, TrafficClass::kData, held.data,
+          !scenario.ideal_reduce);
+      add(everybody_, flows_, kEverybodyId, all, TrafficClass::kOther, 1);
+    }
+  }
+
+  CollectiveSystem& pipeline(Rank rank) override { return *pipeline_[rank.index()]; }
+  CollectiveSystem& data(Rank rank) override { return *data_[rank.index()]; }
+  CollectiveSystem& expert(Rank rank) override { return *expert_[rank.index()]; }
+  NcclFlowRank& tensor(Rank rank) override { return *tensor_[rank.index()]; }
+  NcclFlowRank& reduction(Rank rank) override { return *reduction_[rank.index()]; }
+  NcclFlowRank& everybody(Rank rank) override { return *everybody_[rank.index()]; }
+
+  [[nodiscard]] bool has_priority_switch() const override { return false; }
+  Seconds registration(Rank) override { return Seconds(0.0); }
+  [[nodiscard]] Seconds proxy_time(Rank) const override { return Seconds(0.0); }
+  [[nodiscard]] engine::Bytes moved_by_kernels(engine::GpuId gpu) const override {
+    return flows_.moved(gpu) + reductions_.moved(gpu);
+  }
+  [[nodiscard]] bool is_quiescent() const override {
+    return flows_.is_quiescent() && reductions_.is_quiescent();
+  }
+
+ protected:
+  SimFabric& fabric_;
+
+ private:
+  using Ranks = std::vector<std::unique_ptr<NcclFlowRank>>;
+  NcclFlows flows_;
+  NcclFlows reductions_;
+  Ranks pipeline_, data_, expert_, tensor_, reduction_, everybody_;
+};
+
+/// Proxies and communicators of the engine for what a system moves without SMs.
+class ProxySystem : public KernelSystem {
+ public:
+  ProxySystem(const TrainingScenario& scenario, SimFabric& fabric, SmPool& sms,
+              const engine::CompileOptions& compile, const engine::PipelineOptions& pipeline,
+              FlowClass flow_class)
+      : KernelSystem(scenario, fabric, sms),
+        layout_(scenario.setup.layout),
+        compile_(compile),
+        flow_class_(flow_class),
+        caches_(std::make_shared<engine::PlanCaches>(fabric.topology(), layout_.ranks())) {
+    std::vector<engine::Proxy*> proxies;
+    for (int number = 0; number < layout_.ranks(); ++number) {
+      proxies_.push_back(std::make_unique<engine::Proxy>(fabric.port(Rank(number)), pipeline));
+      proxies.push_back(proxies_.back().get());
+    }
+    fabric.run(proxies);  // nothing is submitted yet: only lets the proxies be woken from now on
+  }
+
+  [[nodiscard]] Seconds proxy_time(Rank rank) const override {
+    return fabric_.proxy_time(rank).total();
+  }
+  [[nodiscard]] bool is_quiescent() const override {
+    for (const auto& proxy : proxies_) {
+      if (!proxy->quiescent()) return false;
+    }
+    return KernelSystem::is_quiescent();
+  }
+
+ protected:
+  using Communicators = std::vector<std::unique_ptr<engine::Communicator>>;
+
+  Communicators pipeline_communicators() {
+    Communicators result;
+    for (int number = 0; number < layout_.ranks(); ++number) {
+      result.push_back(communicator(Rank(number), kPipelineId, {}));
+    }
+    return result;
+  }
+  Communicators data_communicators() {
+    Communicators result;
+    for (int number = 0; number < layout_.ranks(); ++number) {
+      const std::vector<Rank> group = data_group(layout_, Rank(number));
+      result.push_back(communicator(Rank(number), id_of(kFirstDataId, group), group));
+    }
+    return result;
+  }
+  Communicators expert_communicators() {
+    Communicators result;
+    for (int number = 0; number < layout_.ranks(); ++number) {
+      const std::vector<Rank> group = expert_group(layout_, Rank(number));
+      result.push_back(communicator(Rank(number), id_of(kFirstExpertId, group), group));
+    }
+    return result;
+  }
+
+  ParallelLayout layout_;
+
+ private:
+  std::unique_ptr<engine::Communicator> communicator(Rank rank, int id, std::vector<Rank> group) {
+    return std::make_unique<engine::Communicator>(fabric_.port(rank),
+                                                  static_cast<std::uint16_t>(id), compile_, caches_,
+                                                  std::move(group), flow_class_);
+  }
+
+  engine::CompileOptions compile_;
+  FlowClass flow_class_;
+  std::shared_ptr<engine::PlanCaches> caches_;
+  std::vector<std::unique_ptr<engine::Proxy>> proxies_;
+};
+
+/// Messages, AllGather and AllToAll by HOCCL; reductions and tensor parallelism by NCCL (paper §4,
+/// §6.1).
+class HocclTraining : public ProxySystem {
+ public:
+  HocclTraining(const TrainingScenario& scenario, SimFabric& fabric, SmPool& sms)
+      : ProxySystem(scenario, fabric, sms, scenario.compile, scenario.pipeline,
+                    FlowClass::kBackground),
+        priority_switch_(scenario.priority_switch),
+        pipeline_(pipeline_communicators()),
+        data_(data_communicators()),
+        expert_(expert_communicators()) {}
+
+  CollectiveSystem& pipeline(Rank rank) override { return *pipeline_[rank.index()]; }
+  CollectiveSystem& data(Rank rank) override { return *data_[rank.index()]; }
+  CollectiveSystem& expert(Rank rank) override { return *expert_[rank.index()]; }
+  [[nodiscard]] bool has_priority_switch() const override { return priority_switch_; }
+
+ private:
+  bool priority_switch_;
+  Communicators pipeline_, data_, expert_;
+};
+
+Scenario as_scenario(const TrainingScenario& scenario) {
+  return {.topology = scenario.topology,
+          .calibration = scenario.calibration,
+          .system = scenario.system,
+          .compile = scenario.compile,
+          .pipeline = scenario.pipeline};
+}
+
+/// Messages by VCCL: registered buffers, a host function before and behind each call. Collectives
+/// run NCCL's kernels there.
+class VcclTraining : public ProxySystem {
+ public:
+  VcclTraining(const TrainingScenario& scenario, SimFabric& fabric, SmPool& sms,
+               const Scenario& plan)
+      : ProxySystem(scenario, fabric, sms, plan.compile, plan.pipeline, FlowClass::kForeground),
+        steps_(fabric.clock(), layout_.ranks(), scenario.calibration, {}),
+        registrations_(scenario.calibration.registration,
+                       {.every_operation = scenario.dynamic_buffers,
+                        .busy_share = scenario.busy_driver,
+                        .seed = scenario.seed}),
+        communicators_(pipeline_communicators()) {
+    for (int number = 0; number < layout_.ranks(); ++number) {
+      const Rank rank(number);
+      pipeline_.push_back(
+          std::make_unique<SteppedRank>(fabric, *communicators_[rank.index()], steps_, rank));
+    }
+  }
+
+  CollectiveSystem& pipeline(Rank rank) override { return *pipeline_[rank.index()]; }
+  Seconds registration(Rank) override { return registrations_.next(); }
+
+ private:
+  VcclHostFunctions steps_;
+  Registrations registrations_;
+  Communicators communicators_;
+  std::vector<std::unique_ptr<SteppedRank>> pipeline_;
+};
+
+/// AllGather by NCCL's copy-engine collectives; sends and receives launch kernels there.
+class ZeroTraining : public ProxySystem {
+ public:
+  ZeroTraining(const TrainingScenario& scenario, SimFabric& fabric, SmPool& sms,
+               const Scenario& plan)
+      : ProxySystem(scenario, fabric, sms, plan.compile, plan.pipeline, FlowClass::kForeground),
+        communicators_(data_communicators()) {
+    for (int number = 0; number < layout_.ranks(); ++number) {
+      const Rank rank(number);
+      const std::vector<Rank> group = data_group(layout_, rank);
+      auto& barriers = barriers_[group.front()];
+      if (barriers == nullptr) {
+        barriers = std::make_unique<NcclZeroBarriers>(fabric.clock(), fabric.topology(),
+                                                      scenario.calibration, group);
+      }
+      data_.push_back(
+          std::make_unique<SteppedRank>(fabric, *communicators_[rank.index()], *barriers, rank));
+    }
+  }
+
+  CollectiveSystem& data(Rank rank) override { return *data_[rank.index()]; }
+
+ private:
+  Communicators communicators_;
+  std::map<Rank, std::unique_ptr<NcclZeroBarriers>> barriers_;  ///< by the group's first rank
+  std::vector<std::unique_ptr<SteppedRank>> data_;
+};
+
+}  // namespace
+
+std::unique_ptr<TrainingSystem> make_training_system(const TrainingScenario& scenario,
+                                                     SimFabric& fabric, SmPool& sms) {
+  if (!scenario.communication) return std::make_unique<KernelSystem>(scenario, fabric, sms);
+  switch (kind_of(scenario.system)) {
+    case SystemKind::kHoccl:
+      return std::make_unique<HocclTraining>(scenario, fabric, sms);
+    case SystemKind::kNcclKernels:
+      return std::make_unique<KernelSystem>(scenario, fabric, sms);
+    case SystemKind::kNcclZero:
+      return std::make_unique<ZeroTraining>(scenario, fabric, sms,
+                                            rival_plan(as_scenario(scenario)));
+    case SystemKind::kVccl:
+      return std::make_unique<VcclTraining>(scenario, fabric, sms,
+                                            rival_plan(as_scenario(scenario)));
+  }
+  HOCCL_CHECK(false, "system {}", scenario.system);
+  return nullptr;
+}
+
+}  // namespace hoccl::sim

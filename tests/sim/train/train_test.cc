@@ -1,0 +1,188 @@
+#include "sim/train/train.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+
+#include "engine/base/config_error.h"
+#include "engine/trace/trace_recorder.h"
+
+namespace hoccl::sim {
+namespace {
+
+using engine::ConfigError;
+using engine::Seconds;
+using engine::TraceEvent;
+using engine::TrackKind;
+
+/// Two servers of four GPUs: tensor 2, pipeline 2, data 2, a model of eight small layers. One
+/// simulation per process: every test runs one step.
+TrainingScenario small(const std::string& system) {
+  TrainingSetup setup = resolve_training_setup("gpt-6.7b");
+  setup.model = {.layers = 8,
+                 .hidden = 1024,
+                 .heads = 16,
+                 .feed_forward = 4096,
+                 .sequence = 1024,
+                 .vocabulary = 8192};
+  setup.layout = {.tensor = 2,
+                  .pipeline = 2,
+                  .chunks = 2,
+                  .data = 2,
+                  .microbatch = 1,
+                  .microbatches = 4,
+                  .schedule = PipelineSchedule::kInterleaved};
+  setup.speed.step_overhead = Seconds(0.0);
+  engine::Topology topology = engine::preset_topology("h800-2x4");
+  Calibration calibration = calibration_for(topology);
+  return {.topology = std::move(topology),
+          .calibration = std::move(calibration),
+          .setup = std::move(setup),
+          .system = system};
+}
+
+TrainingScenario pipeline_only(int stages, int microbatches) {
+  TrainingScenario scenario = small("hoccl");
+  scenario.topology = engine::preset_topology("h800-1x" + std::to_string(stages));
+  scenario.communication = false;
+  scenario.setup.model.layers = stages;
+  scenario.setup.layout = {.tensor = 1,
+                           .pipeline = stages,
+                           .chunks = 1,
+                           .data = 1,
+                           .microbatch = 1,
+                           .microbatches = microbatches,
+                           .schedule = PipelineSchedule::k1f1b};
+  return scenario;
+}
+
+class OnEverySystem : public testing::TestWithParam<std::string> {};
+
+TEST_P(OnEverySystem, AStepEndsWithinItsBoundAndSmSecondsAddUp) {
+  const TrainingScenario scenario = small(GetParam());
+  const TrainingResult result = train(scenario);
+  EXPECT_GE(result.step, result.bound);
+  EXPECT_GT(result.bound, Seconds(0.0));
+  for (const ComputeAccount& account : result.accounts) {
+    Seconds active{0.0};
+    for (std::size_t traffic = 0; traffic < kTrafficClassCount; ++traffic) {
+      double held = 0.0;
+      for (const auto& phase : account.phases) held += phase.held[traffic];
+      // What is held while kernels run is part of what is held at all.
+      EXPECT_LE(held, account.held_ever[traffic] * (1.0 + 1e-9));
+    }
+    for (const auto& phase : account.phases) {
+      active += phase.active;
+      EXPECT_GE(phase.active.count(), phase.alone.count() * (1.0 - 1e-9));
+    }
+    EXPECT_LE(active, result.step * (1.0 + 1e-9));
+  }
+  // Every launch was ahead of its kernel.
+  EXPECT_GE(result.slack.front(), Seconds(0.0));
+}
+
+TEST_P(OnEverySystem, NoStreamRunsTwoThingsAtOnceAndOrderIsKept) {
+  engine::TraceRecorder recorder;
+  const TrainingScenario scenario = small(GetParam());
+  train(scenario, {.trace = &recorder});
+  std::map<engine::Track, std::vector<TraceEvent>> streams;
+  for (const TraceEvent& event : recorder.events()) {
+    if (event.track.kind == TrackKind::kStream) streams[event.track].push_back(event);
+  }
+  ASSERT_GE(streams.size(), 8U);
+  std::size_t computes = 0;
+  for (auto& [track, events] : streams) {
+    std::ranges::stable_sort(events, {}, &TraceEvent::begin);
+    for (std::size_t i = 1; i < events.size(); ++i) {
+      EXPECT_LE(events[i - 1].end.count(), events[i].begin.count() + 1e-12)
+          << "rank " << track.rank.value() << " stream " << track.index;
+    }
+    if (track.index == static_cast<int>(StepStream::kCompute)) ++computes;
+  }
+  EXPECT_EQ(computes, 8U);
+}
+
+TEST_P(OnEverySystem, PassesRunInTheOrderOfTheSchedule) {
+  const TrainingResult result = train(small(GetParam()));
+  for (const RankRecord& rank : result.ranks) {
+    ASSERT_FALSE(rank.passes.empty());
+    for (std::size_t i = 0; i < rank.passes.size(); ++i) {
+      EXPECT_LT(rank.passes[i].begin, rank.passes[i].end);
+      if (i > 0) EXPECT_LE(rank.passes[i - 1].end, rank.passes[i].begin);
+    }
+  }
+}
+
+std::string named(const testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  std::ranges::replace(name, ':', '_');
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(Systems, OnEverySystem,
+                         testing::Values("hoccl", "nccl", "nccl:8sm", "nccl:zero", "vccl"), named);
+
+class Bubble : public testing::TestWithParam<std::pair<int, int>> {};
+
+TEST_P(Bubble, Of1f1bIsTheTextbooksWithCommunicationOff) {
+  const auto [stages, microbatches] = GetParam();
+  TrainingScenario scenario = pipeline_only(stages, microbatches);
+  // All stages alike: no output layer to speak of, and a program that is far ahead.
+  scenario.setup.model.vocabulary = 1;
+  scenario.calibration.set("launch.kernel=0us");
+  const TrainingResult result = train(scenario);
+  const double expected = (stages - 1.0) / (microbatches + stages - 1.0);
+  EXPECT_NEAR(result.bubble, expected, 2e-3);
+}
+INSTANTIATE_TEST_SUITE_P(Stages, Bubble,
+                         testing::Values(std::pair(2, 2), std::pair(4, 4), std::pair(4, 16),
+                                         std::pair(8, 3), std::pair(8, 32)));
+
+TEST(Train, WithoutContentionKernelsTakeExactlyTheirTime) {
+  TrainingScenario scenario = small("nccl:8sm");
+  scenario.contention = ContentionKind::kNone;
+  const TrainingResult result = train(scenario);
+  EXPECT_GT(result.isum, 0.0);  // SMs are held all the same
+  EXPECT_NEAR(result.compute / result.compute_alone, 1.0, 1e-12);
+}
+
+TEST(Train, HocclHoldsNoSmsForMessagesAndGathers) {
+  TrainingScenario scenario = small("hoccl");
+  scenario.ideal_reduce = true;
+  const TrainingResult result = train(scenario);
+  EXPECT_EQ(result.peak_sms[static_cast<std::size_t>(TrafficClass::kPipeline)], 0);
+  EXPECT_EQ(result.peak_sms[static_cast<std::size_t>(TrafficClass::kData)], 0);
+  EXPECT_EQ(result.overlapped_sms, 0.0);
+  EXPECT_EQ(result.peak_sms[static_cast<std::size_t>(TrafficClass::kTensor)],
+            scenario.setup.sms.tensor);
+}
+
+TEST(Train, NcclHoldsTheSmsOfItsName) {
+  const TrainingResult result = train(small("nccl:6sm"));
+  // A send and a receive in each direction at most, of six each.
+  const int pipeline = result.peak_sms[static_cast<std::size_t>(TrafficClass::kPipeline)];
+  EXPECT_EQ(pipeline % 6, 0);
+  EXPECT_GE(pipeline, 6);
+  EXPECT_LE(pipeline, 24);
+  EXPECT_EQ(result.peak_sms[static_cast<std::size_t>(TrafficClass::kData)], 6);
+}
+
+TEST(Train, TheSameStepTakesTheSameTimeOnBothNetworks) {
+  TrainingScenario scenario = small("nccl:8sm");
+  scenario.network = NetworkKind::kCm02;
+  const Seconds expected = Seconds(0.0) + train(scenario).step;
+  EXPECT_GT(expected, Seconds(0.0));
+}
+
+TEST(Train, RefusesWhatDoesNotFit) {
+  TrainingScenario scenario = small("hoccl");
+  scenario.setup.layout.tensor = 3;
+  EXPECT_THROW(require_trainable(scenario), ConfigError);
+  scenario = small("nonsense");
+  EXPECT_THROW(require_trainable(scenario), ConfigError);
+}
+
+}  // namespace
+}  // namespace hoccl::sim
