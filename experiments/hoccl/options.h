@@ -147,7 +147,9 @@ struct TrainOptions {
   std::optional<int> expert;
   std::optional<int> microbatch;
   std::optional<int> microbatches;
+  std::optional<int> receive_ahead;
   std::string schedule;  ///< empty: the file's
+  std::string order;     ///< empty: the file's
   std::string contention = "line";
   bool communication = true;
   bool pipelining = true;

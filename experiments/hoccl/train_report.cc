@@ -49,6 +49,8 @@ void add_scenario(const TrainingScenario& scenario, const TrainHead& head, Train
   add("mbs", layout.microbatch);
   add("microbatches", layout.microbatches);
   add("schedule", to_string(layout.schedule));
+  add("order", to_string(layout.order));
+  add("receive_ahead", layout.receive_ahead);
   add("tp_sms", scenario.setup.sms.tensor);
   add("pp_sms", scenario.setup.sms.pipeline);
   add("dp_sms", scenario.setup.sms.data);

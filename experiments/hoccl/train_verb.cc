@@ -50,6 +50,8 @@ sim::TrainingSetup resolve_setup(const TrainOptions& options, int ranks) {
   if (options.expert) layout.expert = *options.expert;
   if (options.microbatch) layout.microbatch = *options.microbatch;
   if (options.microbatches) layout.microbatches = *options.microbatches;
+  if (options.receive_ahead) layout.receive_ahead = *options.receive_ahead;
+  if (!options.order.empty()) layout.order = sim::parse_rank_order(options.order);
   if (!options.schedule.empty()) layout.schedule = sim::parse_pipeline_schedule(options.schedule);
   const int per_replica = layout.tensor * layout.pipeline;
   layout.data = options.data.value_or(ranks % per_replica == 0 ? ranks / per_replica : layout.data);

@@ -191,6 +191,10 @@ void add_layout_options(CLI::App& app, TrainOptions& values) {
   add("--ep", values.expert, "ranks that share the experts of a layer");
   add("--mbs", values.microbatch, "sequences of a micro-batch");
   add("--microbatches", values.microbatches, "per step and replica");
+  add("--receive-ahead", values.receive_ahead,
+      "interleaved: passes of a direction whose inputs are asked for ahead of time");
+  options.text("--order", values.order,
+               "which groups are neighbours: tp-dp-pp or tp-pp-dp; default: the model's");
   options.text("--schedule", values.schedule, "1f1b or interleaved; default: the model's");
 }
 

@@ -235,7 +235,7 @@ void LaunchThread::call_messages(const StepItem& item) {
         {message.sends ? Side::kSend : Side::kReceive, message.peer,
          buffer(message.sends ? item.stream : StepStream::kForwardReceive, item.size)});
   }
-  system_.pipeline(rank_).enqueue(requests, id_of(item.stream));
+  system_.pipeline(rank_, item.forward).enqueue(requests, id_of(item.stream));
 }
 
 void LaunchThread::call_collective(const StepItem& item, StreamId id) {

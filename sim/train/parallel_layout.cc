@@ -122,17 +122,40 @@ std::string_view to_string(PipelineSchedule schedule) {
   return "?";
 }
 
+RankOrder parse_rank_order(std::string_view text) {
+  for (const RankOrder each : {RankOrder::kTensorDataPipeline, RankOrder::kTensorPipelineData}) {
+    if (to_string(each) == text) return each;
+  }
+  throw ConfigError(fmt::format("order '{}': expected {} or {}", text,
+                                to_string(RankOrder::kTensorDataPipeline),
+                                to_string(RankOrder::kTensorPipelineData)));
+}
+
+std::string_view to_string(RankOrder order) {
+  switch (order) {
+    case RankOrder::kTensorDataPipeline:
+      return "tp-dp-pp";
+    case RankOrder::kTensorPipelineData:
+      return "tp-pp-dp";
+  }
+  return "?";
+}
+
 Position position_of(const ParallelLayout& layout, Rank rank) {
   HOCCL_CHECK(rank.value() >= 0 && rank.value() < layout.ranks(), "rank {} of {}", rank,
               layout.ranks());
   const int group = rank.value() / layout.tensor;
+  const bool data_first = layout.order == RankOrder::kTensorDataPipeline;
   return {.tensor = rank.value() % layout.tensor,
-          .data = group % layout.data,
-          .stage = group / layout.data};
+          .data = data_first ? group % layout.data : group / layout.pipeline,
+          .stage = data_first ? group / layout.data : group % layout.pipeline};
 }
 
 Rank rank_at(const ParallelLayout& layout, const Position& position) {
-  return Rank(position.tensor + layout.tensor * (position.data + layout.data * position.stage));
+  const int group = layout.order == RankOrder::kTensorDataPipeline
+                        ? position.data + layout.data * position.stage
+                        : position.stage + layout.pipeline * position.data;
+  return Rank(position.tensor + layout.tensor * group);
 }
 
 std::vector<Rank> tensor_group(const ParallelLayout& layout, Rank rank) {

@@ -14,7 +14,8 @@ enum class PipelineSchedule : std::uint8_t {
   /// One forward, one backward; a stage waits for each message before it goes on (Megatron-LM's
   /// schedule without interleaving, whose messages do not overlap with compute).
   k1f1b,
-  /// Stages hold several model chunks, and more micro-batches are under way than 1F1B needs, so that
+  /// Stages hold several model chunks, and more micro-batches are under way than 1F1B needs, so
+  /// that
   /// messages overlap with compute (Megatron-LM's interleaved schedule with overlap_p2p_comm).
   kInterleaved,
 };
@@ -23,17 +24,30 @@ enum class PipelineSchedule : std::uint8_t {
 PipelineSchedule parse_pipeline_schedule(std::string_view text);
 std::string_view to_string(PipelineSchedule schedule);
 
-/// How a model is spread over the ranks of a job. Ranks are numbered as Megatron-LM does: tensor
-/// first, then data, then pipeline.
+/// Which groups are neighbours; tensor-parallel ranks always are.
+enum class RankOrder : std::uint8_t {
+  kTensorDataPipeline,  ///< Megatron-LM's default: stages lie far apart
+  kTensorPipelineData,  ///< its --use-tp-pp-dp-mapping: replicas lie far apart
+};
+
+/// "tp-dp-pp" or "tp-pp-dp"; ConfigError otherwise.
+RankOrder parse_rank_order(std::string_view text);
+std::string_view to_string(RankOrder order);
+
+/// How a model is spread over the ranks of a job.
 struct ParallelLayout {
   int tensor = 1;
   int pipeline = 1;
   int chunks = 1;  ///< model chunks per stage (virtual pipeline size)
   int data = 1;
-  int expert = 1;  ///< ranks of a data-parallel group that share the experts of a layer
+  int expert = 1;        ///< ranks of a data-parallel group that share the experts of a layer
   int microbatch = 1;    ///< sequences
   int microbatches = 1;  ///< per data-parallel replica and step
   PipelineSchedule schedule = PipelineSchedule::kInterleaved;
+  RankOrder order = RankOrder::kTensorDataPipeline;
+  /// Interleaved: passes of a direction whose inputs are asked for ahead of time. A receive that
+  /// waits is a kernel that holds SMs.
+  int receive_ahead = 1;
 
   bool operator==(const ParallelLayout&) const = default;
   [[nodiscard]] int ranks() const { return tensor * pipeline * data; }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -39,7 +41,7 @@ class StepWriter {
     make_buckets();
     gather_first();
     const auto count = static_cast<int>(program_.slots.size());
-    receive_for(first_of(true));
+    receive_first();
     for (int slot = 0; slot < count; ++slot) write_slot(slot);
     finish_step();
     return std::move(program_);
@@ -152,7 +154,7 @@ class StepWriter {
 
   void write_slot(int slot) {
     const PipelineSlot& pass = slot_at(slot);
-    wait_for_messages(pass.forward);
+    wait_for_messages(slot);
     // Gathers that a pass begins with are waited for before it is timed.
     const bool uses = pass.forward && pass.microbatch == 0;
     if (uses) use(pass.chunk, 0);
@@ -237,64 +239,73 @@ class StepWriter {
   struct Call {
     StepStream stream;
     StepMessage message;
-    bool forward;
+    int receives_for = -1;  ///< slot; of a send none
+    bool forward = true;
   };
-  std::optional<Call> send_of(int slot) const {
+  [[nodiscard]] std::optional<Call> send_of(int slot) const {
     const PipelineSlot& pass = slot_at(slot);
     const auto stage = output_stage(layout_, position_.stage, pass);
     if (!stage) return std::nullopt;
-    return Call{pass.forward ? StepStream::kForwardSend : StepStream::kBackwardSend,
-                {.sends = true, .peer = peer(*stage)},
-                pass.forward};
+    return Call{.stream = pass.forward ? StepStream::kForwardSend : StepStream::kBackwardSend,
+                .message = {.sends = true, .peer = peer(*stage)},
+                .forward = pass.forward};
   }
-  std::optional<Call> receive_of(int slot) const {
-    if (slot < 0) return std::nullopt;
+  [[nodiscard]] std::optional<Call> receive_of(int slot) const {
     const PipelineSlot& pass = slot_at(slot);
     const auto stage = input_stage(layout_, position_.stage, pass);
     if (!stage) return std::nullopt;
-    return Call{pass.forward ? StepStream::kForwardReceive : StepStream::kBackwardReceive,
-                {.sends = false, .peer = peer(*stage)},
-                pass.forward};
+    return Call{.stream = pass.forward ? StepStream::kForwardReceive : StepStream::kBackwardReceive,
+                .message = {.sends = false, .peer = peer(*stage)},
+                .receives_for = slot,
+                .forward = pass.forward};
   }
 
-  void receive_for(int slot) {
-    if (const auto call = receive_of(slot)) exchange({*call});
+  /// Asks for inputs of that direction until so many passes beyond `slot` are asked for.
+  void ask_ahead(bool forward, int slot, int passes, std::vector<Call>& calls) {
+    int next = slot;
+    for (int i = 0; i < passes; ++i) {
+      next = first_of(forward, next + 1);
+      if (next < 0) return;
+      if (next <= asked_[forward]) continue;
+      asked_[forward] = next;
+      if (const auto call = receive_of(next)) calls.push_back(*call);
+    }
+  }
+
+  void receive_first() {
+    std::vector<Call> calls;
+    ask_ahead(true, -1, overlaps() ? layout_.receive_ahead : 1, calls);
+    exchange(calls);
   }
 
   /// What is sent and asked for when a slot has ended.
   void exchange_after(int slot) {
     std::vector<Call> calls;
-    const auto add_call = [&calls](const std::optional<Call>& call) {
-      if (call) calls.push_back(*call);
-    };
-    add_call(send_of(slot));
+    if (const auto send = send_of(slot)) calls.push_back(*send);
     const auto count = static_cast<int>(program_.slots.size());
     if (overlaps()) {
       // The next input of the same direction comes while the other direction computes.
-      add_call(receive_of(first_of(slot_at(slot).forward, slot + 1)));
+      ask_ahead(slot_at(slot).forward, slot, layout_.receive_ahead, calls);
       // The first backward's input is asked for one forward pass ahead.
-      const int backward = first_of(false);
-      if (slot == std::max(backward - 2, 0)) add_call(receive_of(backward));
-    } else if (slot + 1 < count) {
-      add_call(receive_of(slot + 1));
+      if (slot == std::max(first_of(false) - 2, 0)) {
+        ask_ahead(false, slot, layout_.receive_ahead, calls);
+      }
+      return exchange(calls);
+    }
+    if (slot + 1 < count) {
+      if (const auto receive = receive_of(slot + 1)) calls.push_back(*receive);
     }
     exchange(calls);
-    if (!overlaps()) {
-      wait_for_messages(true);
-      wait_for_messages(false);
-    }
+    // Nothing overlaps: what was sent has arrived, what was asked for is here.
+    for (const bool forward : {true, false}) wait_for_sends(forward);
+    if (slot + 1 < count) wait_for_input(slot + 1);
   }
 
   void exchange(const std::vector<Call>& calls) {
     if (calls.empty()) return;
     const int here = record(StepStream::kCompute);
     if (options_.group_messages) {
-      wait(StepStream::kMessages, here, TrafficClass::kOther);
-      StepItem& item = add(StepAction::kMessages, StepStream::kMessages);
-      item.size = message_size();
-      for (const Call& call : calls) item.messages.push_back(call.message);
-      const int done = record(StepStream::kMessages);
-      for (const Call& call : calls) pending_[call.forward].push_back(done);
+      for (const bool forward : {true, false}) exchange_group(calls, forward, here);
       return;
     }
     for (const Call& call : calls) {
@@ -302,17 +313,51 @@ class StepWriter {
       StepItem& item = add(StepAction::kMessages, call.stream);
       item.size = message_size();
       item.messages.push_back(call.message);
-      pending_[call.forward].push_back(record(call.stream));
+      item.forward = call.forward;
+      keep(call, record(call.stream));
+    }
+  }
+  /// Both directions have communicators of their own, and both ends call them in this order.
+  void exchange_group(const std::vector<Call>& calls, bool forward, int here) {
+    std::vector<Call> group;
+    std::ranges::copy_if(calls, std::back_inserter(group),
+                         [forward](const Call& call) { return call.forward == forward; });
+    if (group.empty()) return;
+    wait(StepStream::kMessages, here, TrafficClass::kOther);
+    StepItem& item = add(StepAction::kMessages, StepStream::kMessages);
+    item.size = message_size();
+    item.forward = forward;
+    for (const Call& call : group) item.messages.push_back(call.message);
+    const int done = record(StepStream::kMessages);
+    for (const Call& call : group) keep(call, done);
+  }
+  void keep(const Call& call, int done) {
+    if (call.receives_for < 0) {
+      sent_[call.forward].push_back(done);
+    } else {
+      received_[call.receives_for] = done;
     }
   }
 
   /// With sequence parallelism every rank of a tensor-parallel group has its part of the sequence.
   [[nodiscard]] Bytes message_size() const { return activation_size(setup_) / layout_.tensor; }
 
-  void wait_for_messages(bool forward) {
-    for (const int event : std::exchange(pending_[forward], {})) {
+  /// A pass needs its input; and Megatron-LM lets go of an output before the next pass of its
+  /// direction makes one.
+  void wait_for_messages(int slot) {
+    wait_for_sends(slot_at(slot).forward);
+    wait_for_input(slot);
+  }
+  void wait_for_sends(bool forward) {
+    for (const int event : std::exchange(sent_[forward], {})) {
       wait(StepStream::kCompute, event, TrafficClass::kPipeline);
     }
+  }
+  void wait_for_input(int slot) {
+    const auto found = received_.find(slot);
+    if (found == received_.end()) return;
+    wait(StepStream::kCompute, found->second, TrafficClass::kPipeline);
+    received_.erase(found);
   }
 
   const TrainingSetup& setup_;
@@ -322,7 +367,10 @@ class StepWriter {
   Position position_;
   StepProgram program_;
   std::vector<std::vector<Bucket>> buckets_;  ///< by chunk
-  std::array<std::vector<int>, 2> pending_;   ///< events of messages, by direction (1: forward)
+  // Of messages, by direction (1: forward) or by the slot that needs them.
+  std::array<std::vector<int>, 2> sent_;  ///< events not waited for
+  std::map<int, int> received_;           ///< the same
+  std::array<int, 2> asked_ = {-1, -1};   ///< last slot whose input was asked for
 };
 
 }  // namespace

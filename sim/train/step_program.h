@@ -58,6 +58,7 @@ struct StepItem {
   TrafficClass traffic = TrafficClass::kOther;
   int slot = -1;
   std::vector<StepMessage> messages = {};
+  bool forward = true;  ///< of messages: activations, else their gradients
   /// Per message; of a collective, of the whole result or of what is reduced.
   engine::Bytes size = {};
 };

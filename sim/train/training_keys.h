@@ -28,6 +28,8 @@ void visit_training_setup(TrainingSetup& setup, Visitor&& visit) {
   visit("layout", "microbatch", layout.microbatch, 1, 1024);
   visit("layout", "microbatches", layout.microbatches, 1, 100000);
   visit("layout", "schedule", layout.schedule);
+  visit("layout", "order", layout.order);
+  visit("layout", "receive_ahead", layout.receive_ahead, 1, 1000);
 
   visit("data_parallel", "buckets_per_chunk", setup.buckets_per_chunk, 1, 1000);
   visit("data_parallel", "parameter_bytes", setup.parameter_bytes, 1, 8);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <charconv>
 #include <functional>
 #include <map>
@@ -29,19 +30,32 @@ std::string printed(int value) { return fmt::format("{}", value); }
 std::string printed(double value) { return fmt::format("{}", value); }
 std::string printed(bool value) { return value ? "true" : "false"; }
 std::string printed(Seconds value) { return engine::to_string(value); }
-std::string printed(PipelineSchedule value) { return std::string(to_string(value)); }
-
-std::string schedule_words() {
-  return fmt::format("{} or {}", to_string(PipelineSchedule::k1f1b),
-                     to_string(PipelineSchedule::kInterleaved));
+template <class Word>
+requires std::is_enum_v<Word> std::string printed(Word value) {
+  return std::string(to_string(value));
 }
 
-std::optional<PipelineSchedule> find_schedule(std::string_view text) {
-  try {
-    return parse_pipeline_schedule(text);
-  } catch (const ConfigError&) {
-    return std::nullopt;  // the caller names the place
+/// The two values of a setting that is one word.
+template <class Word>
+inline constexpr std::array<Word, 2> kWords = {};
+template <>
+inline constexpr std::array kWords<PipelineSchedule> = {PipelineSchedule::k1f1b,
+                                                        PipelineSchedule::kInterleaved};
+template <>
+inline constexpr std::array kWords<RankOrder> = {RankOrder::kTensorDataPipeline,
+                                                 RankOrder::kTensorPipelineData};
+
+template <class Word>
+std::string words_of() {
+  return fmt::format("{} or {}", to_string(kWords<Word>.front()), to_string(kWords<Word>.back()));
+}
+
+template <class Word>
+std::optional<Word> find_word(std::string_view text) {
+  for (const Word each : kWords<Word>) {
+    if (to_string(each) == text) return each;
   }
+  return std::nullopt;  // the caller names the place
 }
 
 /// Reads the values of a file table by table.
@@ -65,11 +79,13 @@ class SettingReader {
   void operator()(std::string_view group, std::string_view name, Seconds& value) {
     read(group, name, value, [](StrictToml& table) { return table.get_seconds("value"); });
   }
-  void operator()(std::string_view group, std::string_view name, PipelineSchedule& value) {
+  template <class Word>
+  requires std::is_enum_v<Word>
+  void operator()(std::string_view group, std::string_view name, Word& value) {
     read(group, name, value, [](StrictToml& table) {
-      const std::optional<PipelineSchedule> schedule = find_schedule(table.get_string("value"));
-      if (!schedule) table.fail("value", schedule_words());
-      return *schedule;
+      const std::optional<Word> word = find_word<Word>(table.get_string("value"));
+      if (!word) table.fail("value", words_of<Word>());
+      return *word;
     });
   }
 
@@ -139,11 +155,13 @@ class SettingWriter {
       refuse(fmt::format("a value such as {}: {}", printed(value), error.what()));
     }
   }
-  void operator()(std::string_view group, std::string_view name, PipelineSchedule& value) {
+  template <class Word>
+  requires std::is_enum_v<Word>
+  void operator()(std::string_view group, std::string_view name, Word& value) {
     if (!is_meant(group, name)) return;
-    const std::optional<PipelineSchedule> schedule = find_schedule(text_);
-    if (!schedule) refuse(schedule_words());
-    store(value, *schedule);
+    const std::optional<Word> word = find_word<Word>(text_);
+    if (!word) refuse(words_of<Word>());
+    store(value, *word);
   }
 
   /// The new value as printed; nothing when no key was meant.

@@ -1,5 +1,6 @@
 #include "sim/train/training_system.h"
 
+#include <array>
 #include <map>
 #include <utility>
 #include <vector>
@@ -21,9 +22,9 @@ using engine::FlowClass;
 using engine::Rank;
 using engine::Seconds;
 
-// Identifiers of communicators: the pipeline's is one over all ranks, of data- and expert-parallel
-// groups there are as many as groups.
-constexpr std::uint16_t kPipelineId = 1;
+// Identifiers of communicators: the pipeline's are over all ranks, of the others there are as many
+// as groups.
+constexpr std::array kPipelineIds = {2, 1};  // by direction, 1: forward
 constexpr int kFirstDataId = 1000;
 constexpr int kFirstExpertId = 20000;
 constexpr int kFirstTensorId = 40000;
@@ -56,7 +57,9 @@ class KernelSystem : public TrainingSystem {
       const std::vector<Rank> data = data_group(layout, rank);
       const std::vector<Rank> expert = expert_group(layout, rank);
       const std::vector<Rank> tensor = tensor_group(layout, rank);
-      add(pipeline_, flows_, kPipelineId, all, TrafficClass::kPipeline, held.pipeline);
+      for (std::size_t i = 0; i < kPipelineIds.size(); ++i) {
+        add(pipeline_[i], flows_, kPipelineIds[i], all, TrafficClass::kPipeline, held.pipeline);
+      }
       add(data_, flows_, id_of(kFirstDataId, data), data, TrafficClass::kData, held.data);
       add(expert_, flows_, id_of(kFirstExpertId, expert), expert, TrafficClass::kExpert,
           held.expert);
@@ -68,7 +71,9 @@ class KernelSystem : public TrainingSystem {
     }
   }
 
-  CollectiveSystem& pipeline(Rank rank) override { return *pipeline_[rank.index()]; }
+  CollectiveSystem& pipeline(Rank rank, bool forward) override {
+    return *pipeline_[forward][rank.index()];
+  }
   CollectiveSystem& data(Rank rank) override { return *data_[rank.index()]; }
   CollectiveSystem& expert(Rank rank) override { return *expert_[rank.index()]; }
   NcclFlowRank& tensor(Rank rank) override { return *tensor_[rank.index()]; }
@@ -92,7 +97,8 @@ class KernelSystem : public TrainingSystem {
   using Ranks = std::vector<std::unique_ptr<NcclFlowRank>>;
   NcclFlows flows_;
   NcclFlows reductions_;
-  Ranks pipeline_, data_, expert_, tensor_, reduction_, everybody_;
+  std::array<Ranks, 2> pipeline_;
+  Ranks data_, expert_, tensor_, reduction_, everybody_;
 };
 
 /// Proxies and communicators of the engine for what a system moves without SMs.
@@ -127,10 +133,12 @@ class ProxySystem : public KernelSystem {
  protected:
   using Communicators = std::vector<std::unique_ptr<engine::Communicator>>;
 
-  Communicators pipeline_communicators() {
-    Communicators result;
-    for (int number = 0; number < layout_.ranks(); ++number) {
-      result.push_back(communicator(Rank(number), kPipelineId, {}));
+  std::array<Communicators, 2> pipeline_communicators() {
+    std::array<Communicators, 2> result;
+    for (std::size_t i = 0; i < kPipelineIds.size(); ++i) {
+      for (int number = 0; number < layout_.ranks(); ++number) {
+        result[i].push_back(communicator(Rank(number), kPipelineIds[i], {}));
+      }
     }
     return result;
   }
@@ -178,14 +186,17 @@ class HocclTraining : public ProxySystem {
         data_(data_communicators()),
         expert_(expert_communicators()) {}
 
-  CollectiveSystem& pipeline(Rank rank) override { return *pipeline_[rank.index()]; }
+  CollectiveSystem& pipeline(Rank rank, bool forward) override {
+    return *pipeline_[forward][rank.index()];
+  }
   CollectiveSystem& data(Rank rank) override { return *data_[rank.index()]; }
   CollectiveSystem& expert(Rank rank) override { return *expert_[rank.index()]; }
   [[nodiscard]] bool has_priority_switch() const override { return priority_switch_; }
 
  private:
   bool priority_switch_;
-  Communicators pipeline_, data_, expert_;
+  std::array<Communicators, 2> pipeline_;
+  Communicators data_, expert_;
 };
 
 Scenario as_scenario(const TrainingScenario& scenario) {
@@ -209,21 +220,25 @@ class VcclTraining : public ProxySystem {
                         .busy_share = scenario.busy_driver,
                         .seed = scenario.seed}),
         communicators_(pipeline_communicators()) {
-    for (int number = 0; number < layout_.ranks(); ++number) {
-      const Rank rank(number);
-      pipeline_.push_back(
-          std::make_unique<SteppedRank>(fabric, *communicators_[rank.index()], steps_, rank));
+    for (std::size_t i = 0; i < pipeline_.size(); ++i) {
+      for (int number = 0; number < layout_.ranks(); ++number) {
+        const Rank rank(number);
+        pipeline_[i].push_back(
+            std::make_unique<SteppedRank>(fabric, *communicators_[i][rank.index()], steps_, rank));
+      }
     }
   }
 
-  CollectiveSystem& pipeline(Rank rank) override { return *pipeline_[rank.index()]; }
+  CollectiveSystem& pipeline(Rank rank, bool forward) override {
+    return *pipeline_[forward][rank.index()];
+  }
   Seconds registration(Rank) override { return registrations_.next(); }
 
  private:
   VcclHostFunctions steps_;
   Registrations registrations_;
-  Communicators communicators_;
-  std::vector<std::unique_ptr<SteppedRank>> pipeline_;
+  std::array<Communicators, 2> communicators_;
+  std::array<std::vector<std::unique_ptr<SteppedRank>>, 2> pipeline_;
 };
 
 /// AllGather by NCCL's copy-engine collectives; sends and receives launch kernels there.

@@ -17,7 +17,9 @@ class TrainingSystem {
   virtual ~TrainingSystem() = default;
 
   // By rank; peers and members are positions in the group.
-  virtual engine::CollectiveSystem& pipeline(engine::Rank rank) = 0;  ///< all ranks of the job
+  /// Of activations (`forward`) or gradients, whose order of messages between two ranks may differ;
+  /// over all ranks of the job.
+  virtual engine::CollectiveSystem& pipeline(engine::Rank rank, bool forward) = 0;
   virtual engine::CollectiveSystem& data(engine::Rank rank) = 0;
   virtual engine::CollectiveSystem& expert(engine::Rank rank) = 0;
   virtual NcclFlowRank& tensor(engine::Rank rank) = 0;
