@@ -151,8 +151,9 @@ struct ContentionConstants {
 
 /// The training program's launching thread.
 struct LaunchConstants {
-  engine::Seconds kernel;  ///< CPU time of one launch, the framework's part included
-  std::int64_t queue = 0;  ///< launches that may be ahead of the GPU
+  engine::Seconds kernel;        ///< CPU time of one launch, the framework's part included
+  std::int64_t per_product = 0;  ///< launches for a matrix product and the small kernels around it
+  std::int64_t queue = 0;        ///< launches that may be ahead of the GPU
 };
 
 /// Every constant of the model, each with its source. Plain data, read from a TOML file.

@@ -55,6 +55,7 @@ void visit_training(CalibrationType& c, Visitor&& visit) {
   visit("contention", "memory", c.contention.memory, 0.0, 100.0);
 
   visit("launch", "kernel", c.launch.kernel);
+  visit("launch", "per_product", c.launch.per_product, 1, 10000);
   visit("launch", "queue", c.launch.queue, 1, 1000000);
 }
 

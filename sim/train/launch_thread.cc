@@ -1,5 +1,7 @@
 #include "sim/train/launch_thread.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 
@@ -173,7 +175,8 @@ void LaunchThread::call(std::uint64_t number) {
     case StepAction::kGradientReduce:
     case StepAction::kNorm:
       on.enqueue_signal(Callback::to<&LaunchThread::operation_begins>(*this, number));
-      item.action == StepAction::kMessages ? call_messages(item) : call_collective(item, id);
+      works_.push_back(item.action == StepAction::kMessages ? call_messages(item)
+                                                            : call_collective(item, id));
       // Behind what the system has enqueued, which its calls do in the thread's time.
       port_.work(Seconds(0.0), Callback::to<&LaunchThread::operation_called>(*this, number));
       return;
@@ -226,7 +229,7 @@ void LaunchThread::trace(std::string_view name, Seconds begin) {
        .operation = {}});
 }
 
-void LaunchThread::call_messages(const StepItem& item) {
+LaunchThread::Work LaunchThread::call_messages(const StepItem& item) {
   std::vector<engine::SendRecvRequest> requests;
   for (const StepMessage& message : item.messages) {
     using Side = engine::SendRecvRequest::Side;
@@ -235,10 +238,10 @@ void LaunchThread::call_messages(const StepItem& item) {
         {message.sends ? Side::kSend : Side::kReceive, message.peer,
          buffer(message.sends ? item.stream : StepStream::kForwardReceive, item.size)});
   }
-  system_.pipeline(rank_, item.forward).enqueue(requests, id_of(item.stream));
+  return system_.pipeline(rank_, item.forward).enqueue(requests, id_of(item.stream));
 }
 
-void LaunchThread::call_collective(const StepItem& item, StreamId id) {
+LaunchThread::Work LaunchThread::call_collective(const StepItem& item, StreamId id) {
   switch (item.action) {
     case StepAction::kTensorGather:
     case StepAction::kTensorReduce:
@@ -248,11 +251,9 @@ void LaunchThread::call_collective(const StepItem& item, StreamId id) {
     case StepAction::kParameterGather:
       return gather(system_.data(rank_), engine::kAllGatherName, item, id);
     case StepAction::kGradientReduce:
-      system_.reduction(rank_).reduce_scatter(item.size, id);
-      return;
+      return system_.reduction(rank_).reduce_scatter(item.size, id);
     case StepAction::kNorm:
-      system_.everybody(rank_).all_reduce(item.size, id);
-      return;
+      return system_.everybody(rank_).all_reduce(item.size, id);
     case StepAction::kMessages:
     case StepAction::kKernel:
     case StepAction::kRecord:
@@ -262,28 +263,37 @@ void LaunchThread::call_collective(const StepItem& item, StreamId id) {
       break;
   }
   HOCCL_CHECK(false, "rank {}: not a collective", rank_);
+  return nullptr;
 }
 
-void LaunchThread::call_tensor(const StepItem& item, StreamId id) {
+LaunchThread::Work LaunchThread::call_tensor(const StepItem& item, StreamId id) {
   const bool announces = system_.has_priority_switch();
   if (announces) port_.enqueue_foreground(id, true);
-  if (item.action == StepAction::kTensorGather) {
-    gather(system_.tensor(rank_), engine::kAllGatherName, item, id);
-  } else {
-    system_.tensor(rank_).reduce_scatter(item.size, id);
-  }
+  Work work = item.action == StepAction::kTensorGather
+                  ? gather(system_.tensor(rank_), engine::kAllGatherName, item, id)
+                  : system_.tensor(rank_).reduce_scatter(item.size, id);
   if (announces) port_.enqueue_foreground(id, false);
+  return work;
 }
 
-void LaunchThread::gather(engine::CollectiveSystem& system, std::string_view pattern,
-                          const StepItem& item, StreamId id) {
+LaunchThread::Work LaunchThread::gather(engine::CollectiveSystem& system, std::string_view pattern,
+                                        const StepItem& item, StreamId id) {
   const Region region = buffer(item.stream, item.size);
-  system.enqueue(
+  return system.enqueue(
       engine::CollectiveRequest{
           .pattern = {.name = std::string(pattern), .size = item.size, .in_place = true},
           .send_buffer = region,
           .receive_buffer = region},
       id);
+}
+
+std::string LaunchThread::first_error() const {
+  for (const Work& work : works_) {
+    const std::optional<engine::Status> status = work->status();
+    if (!status) return fmt::format("rank {}: an operation did not end", rank_);
+    if (!status->ok()) return to_string(*status);
+  }
+  return {};
 }
 
 void LaunchThread::mark(std::uint64_t number) {

@@ -52,6 +52,8 @@ class LaunchThread {
   void start() { next(); }
   /// All calls are made, and all that the compute stream was given has ended.
   [[nodiscard]] bool has_ended() const { return item_ == program_.items.size() && in_queue_ == 0; }
+  /// Of the operations, how the first bad one ended; empty: none.
+  [[nodiscard]] std::string first_error() const;
   [[nodiscard]] const RankRecord& record() const { return record_; }
 
  private:
@@ -71,10 +73,11 @@ class LaunchThread {
   void operation_begins(std::uint64_t item);
   void operation_ended(std::uint64_t item);
 
-  void call_messages(const StepItem& item);
-  void call_collective(const StepItem& item, engine::StreamId stream);
-  void call_tensor(const StepItem& item, engine::StreamId stream);
-  void gather(engine::CollectiveSystem& system, std::string_view pattern, const StepItem& item,
+  using Work = std::shared_ptr<engine::Work>;
+  Work call_messages(const StepItem& item);
+  Work call_collective(const StepItem& item, engine::StreamId stream);
+  Work call_tensor(const StepItem& item, engine::StreamId stream);
+  Work gather(engine::CollectiveSystem& system, std::string_view pattern, const StepItem& item,
               engine::StreamId stream);
   GpuStream& stream(StepStream stream);
   engine::Region buffer(StepStream stream, engine::Bytes size);
@@ -96,6 +99,7 @@ class LaunchThread {
   std::vector<MemoryWord> events_;
   engine::Seconds wait_begin_{0.0};
   std::array<engine::Region, kStepStreamCount> buffers_{};
+  std::vector<Work> works_;
   RankRecord record_;
 };
 

@@ -19,12 +19,12 @@ struct LayerKernel {
 };
 
 /// What one rank runs for one part of one layer and micro-batch, in the order of `phase`.
-std::vector<LayerKernel> layer_kernels(const TrainingSetup& setup, const GpuConstants& gpu,
+std::vector<LayerKernel> layer_kernels(const TrainingSetup& setup, const Calibration& machine,
                                        LayerPart part, Phase phase);
 /// The output layer and the loss, on the last stage.
-LayerKernel output_kernel(const TrainingSetup& setup, const GpuConstants& gpu, Phase phase);
+LayerKernel output_kernel(const TrainingSetup& setup, const Calibration& machine, Phase phase);
 /// The distributed optimiser's step over this rank's share of the parameters.
-LayerKernel optimiser_kernel(const TrainingSetup& setup, const GpuConstants& gpu);
+LayerKernel optimiser_kernel(const TrainingSetup& setup, const Calibration& machine);
 
 /// Activations of one micro-batch between two layers, on all ranks of a tensor-parallel group.
 engine::Bytes activation_size(const TrainingSetup& setup);

@@ -15,8 +15,7 @@ enum class PipelineSchedule : std::uint8_t {
   /// schedule without interleaving, whose messages do not overlap with compute).
   k1f1b,
   /// Stages hold several model chunks, and more micro-batches are under way than 1F1B needs, so
-  /// that
-  /// messages overlap with compute (Megatron-LM's interleaved schedule with overlap_p2p_comm).
+  /// that messages overlap with compute (Megatron-LM's interleaved schedule, overlap_p2p_comm).
   kInterleaved,
 };
 

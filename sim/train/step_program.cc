@@ -27,11 +27,11 @@ struct Bucket {
 /// Writes one rank's program down, in the order in which Megatron-LM's host code makes its calls.
 class StepWriter {
  public:
-  StepWriter(const TrainingSetup& setup, const GpuConstants& gpu, Rank rank,
+  StepWriter(const TrainingSetup& setup, const Calibration& machine, Rank rank,
              const StepOptions& options)
       : setup_(setup),
         layout_(setup.layout),
-        gpu_(gpu),
+        machine_(machine),
         options_(options),
         position_(position_of(setup.layout, rank)) {
     program_.slots = pipeline_slots(layout_, position_.stage);
@@ -146,7 +146,7 @@ class StepWriter {
     }
     // The norm of all gradients: nobody begins to update before everybody has reduced.
     if (options_.communication) add(StepAction::kNorm, StepStream::kCompute).size = Bytes(4);
-    add_kernel(optimiser_kernel(setup_, gpu_));
+    add_kernel(optimiser_kernel(setup_, machine_));
     add_kernel({{.alone = setup_.speed.step_overhead, .phase = Phase::kOther}, 1});
   }
 
@@ -173,11 +173,11 @@ class StepWriter {
         write_layer(Phase::kForward);
       }
     }
-    if (is_last(pass)) add_kernel(output_kernel(setup_, gpu_, Phase::kForward));
+    if (is_last(pass)) add_kernel(output_kernel(setup_, machine_, Phase::kForward));
   }
 
   void write_backward(const PipelineSlot& pass) {
-    if (is_last(pass)) add_kernel(output_kernel(setup_, gpu_, Phase::kBackward));
+    if (is_last(pass)) add_kernel(output_kernel(setup_, machine_, Phase::kBackward));
     auto& buckets = buckets_[static_cast<std::size_t>(pass.chunk)];
     const bool reduces =
         gathers() && setup_.overlap_reduce && pass.microbatch == layout_.microbatches - 1;
@@ -204,7 +204,8 @@ class StepWriter {
       add_tensor(StepAction::kTensorGather);
       const bool routes = part == LayerPart::kFeedForward && setup_.layout.expert > 1;
       if (routes) add_all_to_all();
-      for (const LayerKernel& kernel : layer_kernels(setup_, gpu_, part, phase)) add_kernel(kernel);
+      for (const LayerKernel& kernel : layer_kernels(setup_, machine_, part, phase))
+        add_kernel(kernel);
       if (routes) add_all_to_all();
       add_tensor(StepAction::kTensorReduce);
     }
@@ -272,9 +273,14 @@ class StepWriter {
     }
   }
 
+  /// A group's receives would keep its sends waiting for inputs that come later.
+  [[nodiscard]] int ahead() const {
+    return overlaps() && !options_.group_messages ? layout_.receive_ahead : 1;
+  }
+
   void receive_first() {
     std::vector<Call> calls;
-    ask_ahead(true, -1, overlaps() ? layout_.receive_ahead : 1, calls);
+    ask_ahead(true, -1, ahead(), calls);
     exchange(calls);
   }
 
@@ -285,10 +291,10 @@ class StepWriter {
     const auto count = static_cast<int>(program_.slots.size());
     if (overlaps()) {
       // The next input of the same direction comes while the other direction computes.
-      ask_ahead(slot_at(slot).forward, slot, layout_.receive_ahead, calls);
+      ask_ahead(slot_at(slot).forward, slot, ahead(), calls);
       // The first backward's input is asked for one forward pass ahead.
       if (slot == std::max(first_of(false) - 2, 0)) {
-        ask_ahead(false, slot, layout_.receive_ahead, calls);
+        ask_ahead(false, slot, ahead(), calls);
       }
       return exchange(calls);
     }
@@ -362,7 +368,7 @@ class StepWriter {
 
   const TrainingSetup& setup_;
   const ParallelLayout& layout_;
-  const GpuConstants& gpu_;
+  const Calibration& machine_;
   StepOptions options_;
   Position position_;
   StepProgram program_;
@@ -375,9 +381,9 @@ class StepWriter {
 
 }  // namespace
 
-StepProgram make_step(const TrainingSetup& setup, const GpuConstants& gpu, Rank rank,
+StepProgram make_step(const TrainingSetup& setup, const Calibration& machine, Rank rank,
                       const StepOptions& options) {
-  return StepWriter(setup, gpu, rank, options).write();
+  return StepWriter(setup, machine, rank, options).write();
 }
 
 }  // namespace hoccl::sim

@@ -78,7 +78,7 @@ struct StepOptions {
   bool communication = true;
 };
 
-StepProgram make_step(const TrainingSetup& setup, const GpuConstants& gpu, engine::Rank rank,
+StepProgram make_step(const TrainingSetup& setup, const Calibration& machine, engine::Rank rank,
                       const StepOptions& options);
 
 }  // namespace hoccl::sim

@@ -53,8 +53,7 @@ class Step {
         .communication = scenario.communication};
     const int ranks = scenario.setup.layout.ranks();
     for (int number = 0; number < ranks; ++number) {
-      programs_.push_back(
-          make_step(scenario.setup, scenario.calibration.gpu, Rank(number), options));
+      programs_.push_back(make_step(scenario.setup, scenario.calibration, Rank(number), options));
     }
     for (int number = 0; number < ranks; ++number) {
       const Rank rank(number);
@@ -137,6 +136,9 @@ class Step {
                         "each other",
                         i));
       }
+    }
+    for (const auto& thread : threads_) {
+      if (const std::string error = thread->first_error(); !error.empty()) throw RunError(error);
     }
     HOCCL_CHECK(system_->is_quiescent(), "the step ended, but left work behind: rank 0 at {}",
                 threads_.front()->record().end.count());

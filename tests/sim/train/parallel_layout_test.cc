@@ -57,13 +57,26 @@ TEST(ParallelLayout, NumbersRanksByTensorThenDataThenPipeline) {
   EXPECT_EQ(at(kSpread.ranks() - 1), (Position{1, 3, 3}));
 }
 
+TEST(ParallelLayout, CanNumberStagesBeforeReplicas) {
+  // Counts that all differ, so that no stride can stand for another.
+  const ParallelLayout layout{
+      .tensor = 2, .pipeline = 4, .data = 3, .order = RankOrder::kTensorPipelineData};
+  EXPECT_EQ(position_of(layout, Rank(1)), (Position{.tensor = 1}));
+  EXPECT_EQ(position_of(layout, Rank(layout.tensor)), (Position{.stage = 1}));
+  EXPECT_EQ(position_of(layout, Rank(layout.tensor * layout.pipeline)), (Position{.data = 1}));
+  EXPECT_EQ(position_of(layout, Rank(layout.ranks() - 1)), (Position{1, 2, 3}));
+}
+
 TEST(ParallelLayout, APositionHoldsOneRankAndARankOnePosition) {
-  for (int rank = 0; rank < kSpread.ranks(); ++rank) {
-    const Position position = position_of(kSpread, Rank(rank));
-    EXPECT_LT(position.tensor, kSpread.tensor);
-    EXPECT_LT(position.data, kSpread.data);
-    EXPECT_LT(position.stage, kSpread.pipeline);
-    EXPECT_EQ(rank_at(kSpread, position), Rank(rank));
+  for (const RankOrder order : {RankOrder::kTensorDataPipeline, RankOrder::kTensorPipelineData}) {
+    const ParallelLayout layout{.tensor = 2, .pipeline = 4, .data = 3, .order = order};
+    for (int rank = 0; rank < layout.ranks(); ++rank) {
+      const Position position = position_of(layout, Rank(rank));
+      EXPECT_LT(position.tensor, layout.tensor);
+      EXPECT_LT(position.data, layout.data);
+      EXPECT_LT(position.stage, layout.pipeline);
+      EXPECT_EQ(rank_at(layout, position), Rank(rank));
+    }
   }
 }
 
@@ -108,6 +121,13 @@ TEST(ParallelLayout, ExpertGroupsAreConsecutiveMembersOfTheDataGroup) {
   ParallelLayout dense = kSpread;
   dense.expert = 1;
   EXPECT_THAT(expert_group(dense, third), ElementsAre(third));
+}
+
+TEST(ParallelLayout, OrdersAreReadAsTheyArePrinted) {
+  for (const RankOrder each : {RankOrder::kTensorDataPipeline, RankOrder::kTensorPipelineData}) {
+    EXPECT_EQ(parse_rank_order(to_string(each)), each);
+  }
+  EXPECT_THROW((void)parse_rank_order("pp-tp-dp"), ConfigError);
 }
 
 TEST(ParallelLayout, SchedulesAreReadAsTheyArePrinted) {
