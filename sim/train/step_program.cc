@@ -278,6 +278,14 @@ class StepWriter {
     return overlaps() && !options_.group_messages ? layout_.receive_ahead : 1;
   }
 
+  /// The first backward's input is asked for one forward pass ahead, or when all forward passes are
+  /// through: in a group's stream, what the last of them sends would wait behind it.
+  [[nodiscard]] int before_first_backward() const {
+    const int backward = first_of(false);
+    const bool forward_is_through = first_of(true, backward) < 0;
+    return forward_is_through ? backward - 1 : std::max(backward - 2, 0);
+  }
+
   void receive_first() {
     std::vector<Call> calls;
     ask_ahead(true, -1, ahead(), calls);
@@ -292,10 +300,7 @@ class StepWriter {
     if (overlaps()) {
       // The next input of the same direction comes while the other direction computes.
       ask_ahead(slot_at(slot).forward, slot, ahead(), calls);
-      // The first backward's input is asked for one forward pass ahead.
-      if (slot == std::max(first_of(false) - 2, 0)) {
-        ask_ahead(false, slot, ahead(), calls);
-      }
+      if (slot == before_first_backward()) ask_ahead(false, slot, ahead(), calls);
       return exchange(calls);
     }
     if (slot + 1 < count) {

@@ -1,14 +1,19 @@
 #include "sim/train/train.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
+#include <cstdlib>
+#include <map>
+#include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/base/config_error.h"
 #include "engine/trace/trace_recorder.h"
+#include "sim/run/fork_pool.h"
 
 namespace hoccl::sim {
 namespace {
@@ -111,7 +116,9 @@ TEST_P(OnEverySystem, PassesRunInTheOrderOfTheSchedule) {
     ASSERT_FALSE(rank.passes.empty());
     for (std::size_t i = 0; i < rank.passes.size(); ++i) {
       EXPECT_LT(rank.passes[i].begin, rank.passes[i].end);
-      if (i > 0) EXPECT_LE(rank.passes[i - 1].end, rank.passes[i].begin);
+      if (i > 0) {
+        EXPECT_LE(rank.passes[i - 1].end, rank.passes[i].begin);
+      }
     }
   }
 }
@@ -169,11 +176,85 @@ TEST(Train, NcclHoldsTheSmsOfItsName) {
   EXPECT_EQ(result.peak_sms[static_cast<std::size_t>(TrafficClass::kData)], 6);
 }
 
-TEST(Train, TheSameStepTakesTheSameTimeOnBothNetworks) {
+/// Results of one step in a process of its own: SimGrid allows one simulation per process.
+std::vector<double> in_a_process(const TrainingScenario& scenario) {
+  const std::string text = run_forked(
+                               1, 1,
+                               [&scenario](std::size_t) {
+                                 const TrainingResult result = train(scenario);
+                                 return fmt::format("{:a} {:a} {:a}", result.step.count(),
+                                                    result.forward.count(), result.compute.count());
+                               },
+                               [](std::size_t) { return std::string("a step"); })
+                               .front();
+  std::vector<double> values;
+  for (std::istringstream stream(text); stream;) {
+    std::string word;
+    if (stream >> word) values.push_back(std::strtod(word.c_str(), nullptr));
+  }
+  return values;
+}
+
+TEST(Train, BothNetworksGiveTheSameStep) {
+  for (const char* system : {"nccl:8sm", "hoccl"}) {
+    TrainingScenario scenario = small(system);
+    const std::vector<double> fluid = in_a_process(scenario);
+    scenario.network = NetworkKind::kCm02;
+    const std::vector<double> cm02 = in_a_process(scenario);
+    ASSERT_EQ(fluid.size(), 3U);
+    for (std::size_t i = 0; i < fluid.size(); ++i) EXPECT_NEAR(cm02[i] / fluid[i], 1.0, 2e-3);
+  }
+}
+
+TEST(Train, TheSameInputsGiveTheSameStep) {
+  for (const char* system : {"hoccl", "vccl"}) {
+    TrainingScenario scenario = small(system);
+    scenario.dynamic_buffers = true;
+    scenario.busy_driver = 0.3;
+    EXPECT_EQ(in_a_process(scenario), in_a_process(scenario));
+  }
+}
+
+TEST(Train, ComputeWithoutContentionIsThatWithoutCommunication) {
   TrainingScenario scenario = small("nccl:8sm");
-  scenario.network = NetworkKind::kCm02;
-  const Seconds expected = Seconds(0.0) + train(scenario).step;
-  EXPECT_GT(expected, Seconds(0.0));
+  scenario.contention = ContentionKind::kNone;
+  const double alone = in_a_process(scenario)[2];
+  scenario.communication = false;
+  EXPECT_NEAR(in_a_process(scenario)[2] / alone, 1.0, 1e-12);
+}
+
+TEST(Train, ReceivesAheadHoldMoreSms) {
+  TrainingScenario scenario = small("nccl:8sm");
+  const double once = in_a_process(scenario)[2];
+  scenario.setup.layout.receive_ahead = 3;
+  EXPECT_GT(in_a_process(scenario)[2], once);
+}
+
+TEST(Train, RegistrationsOfDynamicTensorsMakeVcclSlower) {
+  TrainingScenario scenario = small("vccl");
+  const double kept = in_a_process(scenario)[0];
+  scenario.dynamic_buffers = true;
+  scenario.busy_driver = 0.5;
+  EXPECT_GT(in_a_process(scenario)[0], 1.5 * kept);
+}
+
+TEST(Train, EveryScheduleEndsInEverySystem) {
+  for (const char* system : {"hoccl", "nccl", "vccl", "nccl:zero"}) {
+    for (const bool group : {false, true}) {
+      for (const PipelineSchedule schedule :
+           {PipelineSchedule::k1f1b, PipelineSchedule::kInterleaved}) {
+        for (const int microbatches : {2, 6}) {
+          TrainingScenario scenario = small(system);
+          scenario.group_messages = group;
+          scenario.setup.layout.schedule = schedule;
+          scenario.setup.layout.microbatches = microbatches;
+          if (schedule == PipelineSchedule::k1f1b) scenario.setup.layout.chunks = 1;
+          EXPECT_EQ(in_a_process(scenario).size(), 3U)
+              << system << " " << group << " " << to_string(schedule) << " " << microbatches;
+        }
+      }
+    }
+  }
 }
 
 TEST(Train, RefusesWhatDoesNotFit) {

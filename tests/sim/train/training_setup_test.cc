@@ -221,7 +221,7 @@ TEST(SetTrainingValue, RefusesValuesThatDoNotFitAndKeepsTheOldOne) {
   EXPECT_THAT(setting_error("layout.tensor", ""), HasSubstr("whole number"));
   EXPECT_THAT(setting_error("layout.data", "99999999999"), HasSubstr("whole number"));
   EXPECT_THAT(setting_error("speed.forward", "nan"), HasSubstr("number from 0.001 to 1"));
-  EXPECT_THAT(setting_error("speed.step_overhead", "3"), HasSubstr("a value such as 10ms"));
+  EXPECT_THAT(setting_error("speed.step_overhead", "3"), HasSubstr("expected a value such as "));
   EXPECT_EQ(setting_error("layout.schedule", "gpipe"),
             "--set layout.schedule = gpipe: expected 1f1b or interleaved");
   EXPECT_EQ(setting_error("data_parallel.overlap_gather", "yes"),
