@@ -4,6 +4,9 @@
 
 #include <array>
 #include <cstdio>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "engine/base/config_error.h"
@@ -43,18 +46,25 @@ sim::TrainingSetup resolve_setup(const TrainOptions& options, int ranks) {
   for (const std::string& assignment : options.model.assignments) {
     if (is_of_model(assignment)) set_in_model(setup, assignment);
   }
-  sim::ParallelLayout& layout = setup.layout;
-  if (options.tensor) layout.tensor = *options.tensor;
-  if (options.pipeline) layout.pipeline = *options.pipeline;
-  if (options.chunks) layout.chunks = *options.chunks;
-  if (options.expert) layout.expert = *options.expert;
-  if (options.microbatch) layout.microbatch = *options.microbatch;
-  if (options.microbatches) layout.microbatches = *options.microbatches;
-  if (options.receive_ahead) layout.receive_ahead = *options.receive_ahead;
-  if (!options.order.empty()) layout.order = sim::parse_rank_order(options.order);
-  if (!options.schedule.empty()) layout.schedule = sim::parse_pipeline_schedule(options.schedule);
-  const int per_replica = layout.tensor * layout.pipeline;
-  layout.data = options.data.value_or(ranks % per_replica == 0 ? ranks / per_replica : layout.data);
+  const auto set = [&setup](std::string_view key, const std::optional<int>& value) {
+    if (value) sim::set_training_value(setup, key, std::to_string(*value));
+  };
+  set("layout.tensor", options.tensor);
+  set("layout.pipeline", options.pipeline);
+  set("layout.chunks", options.chunks);
+  set("layout.expert", options.expert);
+  set("layout.microbatch", options.microbatch);
+  set("layout.microbatches", options.microbatches);
+  set("layout.receive_ahead", options.receive_ahead);
+  if (!options.order.empty()) sim::set_training_value(setup, "layout.order", options.order);
+  if (!options.schedule.empty()) {
+    sim::set_training_value(setup, "layout.schedule", options.schedule);
+  }
+  const int per_replica = setup.layout.tensor * setup.layout.pipeline;
+  const int replicas = ranks % per_replica == 0 ? ranks / per_replica : setup.layout.data;
+  if (options.data || replicas != setup.layout.data) {
+    set("layout.data", options.data.value_or(replicas));
+  }
   return setup;
 }
 
