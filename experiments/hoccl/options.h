@@ -157,6 +157,7 @@ struct TrainOptions {
   bool group_messages = false;
   bool dynamic_buffers = false;
   double busy_driver = 0.0;
+  double length_spread = 0.0;
   bool ideal_reduce = false;
   bool print_model = false;
   std::string sm_timeline_file;  ///< empty: none

@@ -60,6 +60,7 @@ void add_scenario(const TrainingScenario& scenario, const TrainHead& head, Train
   add("group_messages", on_off(scenario.group_messages));
   add("dynamic_buffers", on_off(scenario.dynamic_buffers));
   add("busy_driver_pct", 100.0 * scenario.busy_driver);
+  add("length_spread_pct", 100.0 * scenario.length_spread);
   add("ideal_reduce", on_off(scenario.ideal_reduce));
   add("forwarding", to_string(scenario.compile.forwarding));
   add("network", to_string(scenario.network));
@@ -114,6 +115,9 @@ TrainColumns train_columns(const TrainingScenario& scenario, const TrainHead& he
   add("launch_busy_pct", 100.0 * result.launch_busy);
   add("proxy_busy_pct", 100.0 * result.proxy_busy);
   add("registration_ms", milliseconds(result.registration));
+  add("activations_gb", static_cast<double>(result.memory.needed.count()) / 1e9);
+  add("fragmentation_fixed_pct", 100.0 * result.memory.fixed);
+  add("fragmentation_expandable_pct", 100.0 * result.memory.expandable);
   return columns;
 }
 
@@ -177,6 +181,11 @@ std::string train_table(const TrainingScenario& scenario, const TrainHead& head,
                    milliseconds(slack_at(result, 50)), milliseconds(slack_at(result, 95))));
   line("busiest launching thread, proxy (%)",
        fmt::format("{:.1f}, {:.1f}", 100.0 * result.launch_busy, 100.0 * result.proxy_busy));
+  line("activations (GB)",
+       fmt::format("{:.1f}; fragmentation {:.1f}% in segments that NICs can register, {:.1f}% in "
+                   "expandable ones",
+                   static_cast<double>(result.memory.needed.count()) / 1e9,
+                   100.0 * result.memory.fixed, 100.0 * result.memory.expandable));
   return text;
 }
 

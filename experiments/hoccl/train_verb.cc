@@ -84,6 +84,7 @@ sim::TrainingScenario make_scenario(const TrainOptions& options) {
       .priority_switch = options.priority_switch,
       .group_messages = options.group_messages,
       .dynamic_buffers = options.dynamic_buffers,
+      .length_spread = options.length_spread,
       .busy_driver = options.busy_driver,
       .ideal_reduce = options.ideal_reduce,
       .compile = compile_options(options.work.pattern),

@@ -289,6 +289,8 @@ void add_train_options(CLI::App& app, TrainOptions& values) {
                "every message has a new buffer, which vccl registers on the launching thread");
   options.percent("--busy-driver", values.busy_driver,
                   "vccl: share of registrations that find the driver busy");
+  options.percent("--length-spread", values.length_spread,
+                  "how much shorter samples may be: what activations leave of memory (not time)");
   options.flag("--ideal-reduce", values.ideal_reduce,
                "gradients are reduced without SMs: what if ReduceScatter were off them, too");
   options.on_off("--pipelining", values.pipelining,

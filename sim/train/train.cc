@@ -22,6 +22,9 @@ using engine::Seconds;
 
 namespace {
 
+/// Holes appear within a few steps and hardly grow then.
+constexpr int kStepsForMemory = 5;
+
 SmContention contention_of(const TrainingScenario& scenario) {
   const ContentionConstants& constants = scenario.calibration.contention;
   return {.kind = scenario.communication ? scenario.contention : ContentionKind::kNone,
@@ -285,7 +288,9 @@ TrainingResult train(const TrainingScenario& scenario, const TrainingOutputs& ou
   } else if (kind_of(own.system) == SystemKind::kNcclKernels) {
     own.setup.sms.pipeline = own.setup.sms.data = parse_nccl_channels(own.system);
   }
-  return Step(own, outputs).run();
+  TrainingResult result = Step(own, outputs).run();
+  result.memory = memory_use(own.setup, Rank(0), own.length_spread, own.seed, kStepsForMemory);
+  return result;
 }
 
 }  // namespace hoccl::sim

@@ -6,6 +6,7 @@
 #include "engine/trace/trace.h"
 #include "sim/machine/compute_unit.h"
 #include "sim/train/launch_thread.h"
+#include "sim/train/memory_use.h"
 #include "sim/train/training_scenario.h"
 
 namespace hoccl::sim {
@@ -48,6 +49,7 @@ struct TrainingResult {
   engine::Seconds registration{0.0};   ///< per rank
   engine::Seconds compute{0.0};        ///< of forward and backward kernels, mean over ranks
   engine::Seconds compute_alone{0.0};  ///< the same, had nothing else used the GPU
+  MemoryUse memory;                    ///< of rank 0's activations, over several steps
   std::vector<SmSample> sms;           ///< of rank 0, where asked for
   std::vector<RankRecord> ranks;
   std::vector<ComputeAccount> accounts;  ///< by rank

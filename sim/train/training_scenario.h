@@ -31,6 +31,9 @@ struct TrainingScenario {
   /// Tensors whose buffers are new in every operation: VCCL registers them, on the launching
   /// thread.
   bool dynamic_buffers = false;
+  /// How much shorter than model.sequence samples may be, as a share: makes holes in memory
+  /// (memory_use.h); times are those of the full length.
+  double length_spread = 0.0;
   double busy_driver = 0.0;  ///< share of registrations that find the driver busy
   /// Gradients are reduced without SMs, as if a copy-engine ReduceScatter existed: what HOCCL
   /// leaves to NCCL (paper §4), taken away.
