@@ -22,6 +22,8 @@ from analysis import (
     systems_config,
     tornado,
     tornado_config,
+    training,
+    training_config,
     validate,
     validate_config,
 )
@@ -41,6 +43,7 @@ FIGURES = {"fig7": Fig7}
 Study = Callable[[Path, Path, bool, Callable[[str], None]], None]
 STUDIES: dict[str, Study] = {
     **{name: functools.partial(curves.study, name) for name in curves.NAMES},
+    **{name: functools.partial(training.study, name) for name in training_config.NAMES},
     scheduler.NAME: scheduler.study,
     systems_config.NAME: systems.study,
     tornado_config.NAME: tornado.study,
