@@ -20,8 +20,8 @@ def loss_pct(without: float, reference: float) -> float:
 
 
 def error(ours: float, paper: float, unit: str) -> float:
-    """Deviation in percent of the paper's value, or in points where the unit is one of points."""
-    return ours - paper if unit == "pp" else (ours / paper - 1.0) * 100.0
+    """Deviation in percent of the paper's value; plain in points, and where the paper has zero."""
+    return ours - paper if unit == "pp" or paper == 0.0 else (ours / paper - 1.0) * 100.0
 
 
 def shortfall(ours: float, bound: float, unit: str, claim: str) -> float:

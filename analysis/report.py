@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from analysis.calibration import Calibration
-from analysis.compare_with_paper import ComparisonRow, figure_order
+from analysis.compare_with_paper import ComparisonRow, figure_order, load_comparison
 from analysis.config import KINDS, FigureConfig, Metric
 from analysis.files import write_text
 from analysis.load import InputError
@@ -169,8 +169,32 @@ def render_section(report: FigureReport) -> str:
     return "".join(parts) + "</section>\n"
 
 
-def assemble(sections: Mapping[str, str]) -> str:
-    """The page from the sections of all figures reproduced so far."""
+def render_verdicts(comparison: Sequence[ComparisonRow]) -> str:
+    """Every number of the paper: what matched, what did not, and why. Misses first."""
+    rows = [row for row in comparison if row.paper]
+    if not rows:
+        return ""
+    matched = sum(row.passed for row in rows)
+    predicted = [row for row in rows if row.kind == "predicted"]
+    cells = []
+    for row in sorted(rows, key=lambda row: row.passed):
+        verdict = "yes" if row.passed else "no"
+        unit = "points" if row.unit == "pp" else "%"
+        place = [_cell(row.figure, "name"), _cell(row.id, "name"), _cell(row.metric)]
+        numbers = [_cell(text, "number") for text in (row.paper, row.ours, f"{row.error} {unit}")]
+        cells.append([*place, _cell(row.unit), *numbers, _cell(row.kind), _cell(verdict, verdict),
+                      _cell(row.note)])  # fmt: skip
+    columns = ("figure", "id", "metric", "unit", "paper", "ours", "error", "kind", "matched", "why")
+    return (
+        "<h2>What matched</h2>\n"
+        f"<p>{matched} of {len(rows)} numbers of the paper match, "
+        f"{sum(row.passed for row in predicted)} of {len(predicted)} of those that are predicted. "
+        "The misses come first.</p>\n" + _table(columns, cells)
+    )
+
+
+def assemble(sections: Mapping[str, str], comparison: Sequence[ComparisonRow] = ()) -> str:
+    """The page from the sections of all figures reproduced so far, the verdicts on top."""
     figures = sorted(sections, key=figure_order)
     links = " · ".join(f'<a href="#{figure}">{figure}</a>' for figure in figures)
     body = "".join(sections[figure] for figure in figures)
@@ -183,7 +207,7 @@ def assemble(sections: Mapping[str, str]) -> str:
         "<strong>measured</strong>. Columns keep apart what the "
         "paper states, what is predicted, and what a free constant was fitted to. Errors are "
         "percent of the paper's value, or points where the unit is pp; a one-sided claim has error "
-        f"0 while it holds.</p>\n<p>{links}</p>\n{body}</body></html>\n"
+        f"0 while it holds.</p>\n<p>{links}</p>\n{render_verdicts(comparison)}{body}</body></html>\n"
     )
 
 
@@ -194,7 +218,7 @@ def write_section(results: Path, name: str, section: str) -> Path:
         path.parent.name: path.read_text(encoding="utf-8") for path in results.glob(f"*/{SECTION}")
     }
     page = results / "report.html"
-    write_text(page, assemble(sections))
+    write_text(page, assemble(sections, load_comparison(results / "comparison.csv")))
     return page
 
 
