@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
-import itertools
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -108,82 +107,6 @@ class ValidationRow:
     max_us: float | None
     error_pct: float | None
     n: int
-
-
-@dataclasses.dataclass(frozen=True)
-class TrainingRow:
-    """The line of `hoccl train --csv`. Columns beyond these are allowed and ignored.
-
-    `forward_ms` and `backward_ms` are of one micro-batch through one model chunk, operations that
-    are waited for included; the contention rates are shares of all SMs while kernels compute.
-    """
-
-    model: str
-    system: str
-    topology: str
-    tp: int
-    pp: int
-    vpp: int
-    dp: int
-    mbs: int
-    microbatches: int
-    tp_sms: float
-    pp_sms: float
-    dp_sms: float
-    busy_driver_pct: float
-    step_ms: float
-    bound_pct: float
-    tokens_per_s: float
-    tflops_per_gpu: float
-    bubble_pct: float
-    forward_ms: float
-    backward_ms: float
-    isum_pct: float
-    isum_forward_pct: float
-    isum_backward_pct: float
-    overlapped_sms: float
-    contention_tp_pct: float
-    contention_pp_pct: float
-    contention_dp_pct: float
-    contention_ep_pct: float
-    peak_tp_sms: float
-    peak_pp_sms: float
-    peak_dp_sms: float
-    peak_ep_sms: float
-    exposed_pp_ms: float
-    exposed_dp_ms: float
-    operation_tp_ms: float
-    operation_pp_ms: float
-    operation_dp_ms: float
-    longest_tp_ms: float
-    slack_p0_ms: float
-    slack_p5_ms: float
-    slack_p50_ms: float
-    slack_p95_ms: float
-    slack_p100_ms: float
-    launch_busy_pct: float
-    proxy_busy_pct: float
-    registration_ms: float
-
-
-@dataclasses.dataclass(frozen=True)
-class SmsRow:
-    """One line of `hoccl train --sm-timeline`: what is held on the first GPU from `time_us` on."""
-
-    time_us: float
-    tp_sms: float
-    pp_sms: float
-    dp_sms: float
-    ep_sms: float
-    computes: int
-
-
-@dataclasses.dataclass(frozen=True)
-class SlackRow:
-    """One line of `hoccl train --slack`: so many percent of the kernels have no more slack."""
-
-    percentile: float
-    slack_ms: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -304,37 +227,6 @@ def load_validation_rows(path: Path) -> list[ValidationRow]:
     return rows
 
 
-def load_training_row(path: Path) -> TrainingRow:
-    """The only row. Raises InputError; also when a step beats its bound."""
-    rows = _read_csv(path, TrainingRow)
-    if len(rows) != 1:
-        raise InputError(f"{path}: {len(rows)} rows, not 1")
-    row = rows[0]
-    place = f"{path}: {row.model} by {row.system}"
-    if min(row.step_ms, row.tflops_per_gpu, row.forward_ms, row.backward_ms) <= 0:
-        raise InputError(f"{place}: times and rates must be positive")
-    if row.bound_pct > _BOUND_PCT_MAX:
-        raise InputError(f"{place}: faster than its lower bound")
-    return row
-
-
-def load_sms_rows(path: Path) -> list[SmsRow]:
-    """In the order of time. Raises InputError."""
-    rows = _read_csv(path, SmsRow)
-    if any(after.time_us < before.time_us for before, after in itertools.pairwise(rows)):
-        raise InputError(f"{path}: time goes back")
-    return rows
-
-
-def load_slack_rows(path: Path) -> list[SlackRow]:
-    """By ascending percentile. Raises InputError."""
-    rows = _read_csv(path, SlackRow)
-    for before, after in itertools.pairwise(rows):
-        if after.percentile <= before.percentile or after.slack_ms < before.slack_ms:
-            raise InputError(f"{path}: percentile {after.percentile:g} does not rise")
-    return rows
-
-
 def load_rows(path: Path) -> list[Row]:
     """Rows of a whole figure, as write_rows stored them."""
     rows = _read_csv(path, Row)
@@ -356,18 +248,16 @@ def format_rows(rows: Iterable[Row]) -> str:
     return text.getvalue()
 
 
-def format_tagged_rows(
-    tagged: Iterable[tuple[Mapping[str, object], CollectiveRow | TrainingRow]],
-) -> str:
+def format_tagged_rows(tagged: Iterable[tuple[Mapping[str, object], CollectiveRow]]) -> str:
     """CSV text: what was run, as far as the row lacks it, then the program's columns.
 
     Words of a command line become one cell.
     """
+    of_row = [field.name for field in dataclasses.fields(CollectiveRow)]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     header: list[str] = []
     for run, row in tagged:
-        of_row = [field.name for field in dataclasses.fields(row)]
         words = {name: value for name, value in run.items() if name not in of_row}
         if not header:
             header = [*words, *of_row]
