@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from collections.abc import Sequence
 
@@ -18,6 +19,8 @@ _COLUMNS_OF_PANELS = 2
 _CLASS_COLORS = {"pp": "#D55E00", "dp": "#E69F00", "tp": "#0072B2", "ep": "#009E73"}
 _MARKERS = "os^Dv*"
 _WRAP = 74
+# Spans of time that a step is drawn in: a tensor-parallel operation is far shorter than a pixel.
+_SPANS = 400
 
 
 def _is_number(text: str) -> bool:
@@ -55,13 +58,29 @@ def _draw_points(axes: Axes, steps: Steps, panel: Panel) -> None:
     axes.legend(fontsize=7)
 
 
+def binned_sms(samples: Sequence[SmSample], bins: int) -> tuple[list[float], dict[str, list[float]]]:
+    """The middles of so many equal spans of time, and what each class holds in them on average."""
+    end = samples[-1][0]
+    width = end / bins
+    held = {name: [0.0] * bins for name in _CLASS_COLORS}
+    for (begin, sms, _), (until, _, _) in itertools.pairwise(samples):
+        at = begin
+        while at < until:
+            index = min(int(at / width), bins - 1)
+            to = until if index == bins - 1 else min(until, (index + 1) * width)
+            for name, spans in held.items():
+                spans[index] += sms[name] * (to - at) / width
+            at = to if to > at else until
+    return [(index + 0.5) * width for index in range(bins)], held
+
+
 def _draw_sms(axes: Axes, samples: Sequence[SmSample]) -> None:
-    times = [time for time, _, _ in samples]
-    held = [[sms[name] for _, sms, _ in samples] for name in _CLASS_COLORS]
-    axes.stackplot(times, *held, labels=[name.upper() for name in _CLASS_COLORS],
-                   colors=list(_CLASS_COLORS.values()), step="post", linewidth=0)  # fmt: skip
+    times, held = binned_sms(samples, _SPANS)
+    axes.stackplot(times, *held.values(), labels=[name.upper() for name in held],
+                   colors=list(_CLASS_COLORS.values()), step="mid", linewidth=0)  # fmt: skip
     axes.set_xlabel("time in the step (ms)")
-    axes.set_ylabel("SMs held by communication, first GPU")
+    axes.set_ylabel(f"SMs held, mean of {times[1] - times[0]:.1f} ms, first GPU")
+    axes.set_ylim(top=1.15 * axes.get_ylim()[1])
     axes.legend(fontsize=7, ncols=4, loc="upper right")
 
 
