@@ -199,12 +199,17 @@ class HocclTraining : public ProxySystem {
   Communicators data_, expert_;
 };
 
+/// What a rival posts depends on whether messages leave their node: some of a step's do, where
+/// there are several nodes.
 Scenario as_scenario(const TrainingScenario& scenario) {
-  return {.topology = scenario.topology,
-          .calibration = scenario.calibration,
-          .system = scenario.system,
-          .compile = scenario.compile,
-          .pipeline = scenario.pipeline};
+  Scenario result{.topology = scenario.topology,
+                  .calibration = scenario.calibration,
+                  .system = scenario.system,
+                  .compile = scenario.compile,
+                  .pipeline = scenario.pipeline};
+  result.traffic.request.source = Rank(0);
+  result.traffic.request.target = Rank(scenario.topology.rank_count() - 1);
+  return result;
 }
 
 /// Messages by VCCL: registered buffers, a host function before and behind each call. Collectives
