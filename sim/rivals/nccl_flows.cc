@@ -44,11 +44,13 @@ struct NcclFlows::Kernel {
 };
 
 NcclFlows::NcclFlows(NcclEnvironment environment, SmPool& sms, std::function<SimPort&(Rank)> port,
-                     bool ideal)
+                     int capacity, bool ideal)
     : environment_(std::move(environment)),
       sms_(sms),
       port_(std::move(port)),
+      capacity_(capacity),
       ideal_(ideal),
+      waiting_(static_cast<std::size_t>(environment_.topology.gpu_count())),
       moved_(static_cast<std::size_t>(environment_.topology.gpu_count())) {}
 
 NcclFlows::~NcclFlows() = default;
@@ -79,9 +81,32 @@ void NcclFlows::stream_arrived(std::uint64_t number) {
     kernel.unfinished = 1;
     return part_ended(number);
   }
+  std::deque<std::uint64_t>& waiting = waiting_[environment_.topology.gpu_of(kernel.rank).index()];
+  if (!waiting.empty() || !has_room(kernel)) {
+    waiting.push_back(number);
+  } else {
+    hold(number);
+  }
+}
+
+bool NcclFlows::has_room(const Kernel& kernel) const {
+  return sms_.held(environment_.topology.gpu_of(kernel.rank)) + kernel.group.sms() <= capacity_;
+}
+
+void NcclFlows::hold(std::uint64_t number) {
+  const Kernel& kernel = *kernels_.at(number);
   sms_.hold(environment_.topology.gpu_of(kernel.rank), kernel.group.sms(), kernel.group.traffic);
   environment_.clock.after(environment_.constants.kernel_start,
                            Callback::to<&NcclFlows::begin>(*this, number));
+}
+
+/// In the order in which they came.
+void NcclFlows::admit(engine::GpuId gpu) {
+  std::deque<std::uint64_t>& waiting = waiting_[gpu.index()];
+  while (!waiting.empty() && has_room(*kernels_.at(waiting.front()))) {
+    hold(waiting.front());
+    waiting.pop_front();
+  }
 }
 
 void NcclFlows::begin(std::uint64_t number) {
@@ -106,14 +131,16 @@ void NcclFlows::join_messages(std::uint64_t number, Kernel& kernel) {
     Halves& halves = messages_[pair];
     auto& own = sends ? halves.sends : halves.receives;
     auto& other = sends ? halves.receives : halves.sends;
-    own.emplace_back(number, message.buffer.size);
+    const auto beside = std::ranges::count(messages, message.side, &SendRecvRequest::side);
+    own.push_back({number, message.buffer.size, static_cast<int>(beside)});
     if (other.empty()) continue;
-    HOCCL_CHECK(own.front().second == other.front().second, "rank {} and {}: {} and {} bytes", rank,
-                peer, own.front().second.count(), other.front().second.count());
+    HOCCL_CHECK(own.front().size == other.front().size, "rank {} and {}: {} and {} bytes", rank,
+                peer, own.front().size.count(), other.front().size.count());
     Hop hop{.source = std::get<1>(pair),
             .target = std::get<2>(pair),
-            .size = own.front().second,
-            .kernels = {own.front().first, other.front().first}};
+            .size = own.front().size,
+            .kernels = {own.front().kernel, other.front().kernel}};
+    hop.share = 1.0 / std::max(own.front().beside, other.front().beside);
     hop.latency = step_latency(hop.source, hop.target);
     own.pop_front();
     other.pop_front();
@@ -144,8 +171,8 @@ void NcclFlows::begin_collective(const Kernel& any, const Meeting& meeting) {
     for (const Rank source : members) {
       for (const Rank target : members) {
         if (source == target) continue;
-        hops.push_back(
-            {source, target, meeting.size / count, meeting.kernels, step_latency(source, target)});
+        hops.push_back({source, target, meeting.size / count, meeting.kernels,
+                        step_latency(source, target), 1.0 / static_cast<double>(count - 1)});
       }
     }
   } else if (count > 1) {
@@ -156,10 +183,10 @@ void NcclFlows::begin_collective(const Kernel& any, const Meeting& meeting) {
       latency = std::max(latency, step_latency(members[i], members[(i + 1) % members.size()]));
     }
     // A rank's steps are one more than its sends (NcclRingProgram::steps).
-    const double sending = static_cast<double>(rounds) / static_cast<double>(rounds + 1);
+    const double share = static_cast<double>(rounds) / static_cast<double>(rounds + 1);
     for (std::size_t i = 0; i < members.size(); ++i) {
       hops.push_back({members[i], members[(i + 1) % members.size()], meeting.size * rounds / count,
-                      meeting.kernels, static_cast<double>(rounds) * latency, sending});
+                      meeting.kernels, static_cast<double>(rounds) * latency, share});
     }
   }
   for (const std::uint64_t number : meeting.kernels) {
@@ -181,7 +208,7 @@ void NcclFlows::start(Hop hop) {
   const Hop& kept = hops_.emplace(number, std::move(hop)).first->second;
   environment_.network.start(route(kept.source, kept.target), kept.size,
                              Callback::to<&NcclFlows::hop_ended>(*this, number),
-                             rate(kept.source, kept.target, channels, kept.sending));
+                             rate(kept.source, kept.target, channels, kept.share));
 }
 
 void NcclFlows::hop_ended(std::uint64_t number) {
@@ -208,6 +235,7 @@ void NcclFlows::part_ended(std::uint64_t number) {
   if (!ideal_) {
     sms_.release(environment_.topology.gpu_of(kernel->rank), kernel->group.sms(),
                  kernel->group.traffic);
+    admit(environment_.topology.gpu_of(kernel->rank));
   }
   kernel->work->set_ended();
   if (environment_.trace != nullptr) {
@@ -236,11 +264,11 @@ RouteId NcclFlows::route(Rank source, Rank target) const {
   return environment_.wire_route(topology.nics_of(from).front(), topology.nics_of(to).front());
 }
 
-BytesPerSecond NcclFlows::rate(Rank source, Rank target, int channels, double sending) const {
+BytesPerSecond NcclFlows::rate(Rank source, Rank target, int channels, double share) const {
   const NcclConstants& nccl = environment_.constants;
   const Bytes slice = is_local(source, target) ? nccl.nvlink_step : nccl.net_step;
   const Seconds time = nccl.step_overhead + slice / nccl.channel_copy_rate;
-  return (slice / time) * (channels * sending);
+  return (slice / time) * (channels * share);
 }
 
 Seconds NcclFlows::step_latency(Rank source, Rank target) const {

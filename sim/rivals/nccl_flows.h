@@ -34,9 +34,10 @@ struct NcclFlowGroup {
 /// waits for a peer that has not come.
 class NcclFlows {
  public:
-  /// `sms` and what `port` returns must outlive it. `ideal`: kernels take no time and no SMs.
+  /// `sms` and what `port` returns must outlive it. A GPU has `capacity` SMs: a kernel that finds
+  /// too few free waits for others to end. `ideal`: kernels take no time and no SMs.
   NcclFlows(NcclEnvironment environment, SmPool& sms, std::function<SimPort&(engine::Rank)> port,
-            bool ideal = false);
+            int capacity, bool ideal = false);
   ~NcclFlows();
 
   /// What one rank asks of a kernel.
@@ -62,12 +63,17 @@ class NcclFlows {
     engine::Bytes size;
     std::vector<std::uint64_t> kernels;  ///< that it is part of
     engine::Seconds latency{0.0};        ///< after the last byte
-    double sending = 1.0;                ///< see rate()
+    double share = 1.0;                  ///< of the kernel's channels, see rate()
+  };
+  struct Half {
+    std::uint64_t kernel = 0;
+    engine::Bytes size;
+    int beside = 1;  ///< messages of its kernel in the same direction
   };
   using Pair = std::tuple<int, engine::Rank, engine::Rank>;
   struct Halves {
-    std::deque<std::pair<std::uint64_t, engine::Bytes>> sends;
-    std::deque<std::pair<std::uint64_t, engine::Bytes>> receives;
+    std::deque<Half> sends;
+    std::deque<Half> receives;
   };
   struct Meeting {
     std::vector<std::uint64_t> kernels;
@@ -75,6 +81,9 @@ class NcclFlows {
   };
 
   void stream_arrived(std::uint64_t kernel);
+  [[nodiscard]] bool has_room(const Kernel& kernel) const;
+  void hold(std::uint64_t kernel);
+  void admit(engine::GpuId gpu);
   void begin(std::uint64_t kernel);
   void join_messages(std::uint64_t number, Kernel& kernel);
   void join_collective(std::uint64_t number, Kernel& kernel);
@@ -85,16 +94,18 @@ class NcclFlows {
   void part_ended(std::uint64_t kernel);
   [[nodiscard]] RouteId route(engine::Rank source, engine::Rank target) const;
   [[nodiscard]] bool is_local(engine::Rank source, engine::Rank target) const;
-  /// Of `channels` copying slices between these ranks. `sending`: share of a kernel's steps that
-  /// send; of a ring the last step, or the first, does not.
+  /// Of `channels` copying slices between these ranks. `share`: of them, or of their time, for this
+  /// hop: several messages of a kernel share its channels; in a ring one step does not send.
   [[nodiscard]] engine::BytesPerSecond rate(engine::Rank source, engine::Rank target, int channels,
-                                            double sending) const;
+                                            double share) const;
   [[nodiscard]] engine::Seconds step_latency(engine::Rank source, engine::Rank target) const;
 
   NcclEnvironment environment_;
   SmPool& sms_;
   std::function<SimPort&(engine::Rank)> port_;
+  int capacity_;
   bool ideal_;
+  std::vector<std::deque<std::uint64_t>> waiting_;            ///< kernels without room, by GPU
   std::vector<engine::Bytes> moved_;                          ///< by GPU
   std::map<std::uint64_t, std::unique_ptr<Kernel>> kernels_;  ///< launched, not ended
   std::uint64_t next_kernel_ = 0;

@@ -100,15 +100,23 @@ Bytes activation_size(const TrainingSetup& setup) {
   return Bytes(tokens(setup) * setup.model.hidden * kActivationBytes);
 }
 
-std::int64_t chunk_parameters(const TrainingSetup& setup, int stage, int chunk) {
+ChunkParameters chunk_parameters(const TrainingSetup& setup, int stage, int chunk) {
   const ParallelLayout& layout = setup.layout;
   const LayerRange layers = layers_of(layout, setup.model.layers, stage, chunk);
-  std::int64_t count = layers.count * layer_parameters(setup.model);
+  ModelShape one_expert = setup.model;
+  one_expert.experts = 1;
+  // What all experts but one add to a layer is theirs, and so is that one.
+  const bool routes = setup.model.experts > 1;
+  const std::int64_t dense = layer_parameters(one_expert);
+  const std::int64_t expert =
+      routes ? (layer_parameters(setup.model) - dense) / (setup.model.experts - 1) : 0;
+  std::int64_t shared = layers.count * (dense - expert);
   const bool first = stage == 0 && chunk == 0;
   const bool last = stage == layout.pipeline - 1 && chunk == layout.chunks - 1;
   // Both ends of the model hold the embedding, which they share.
-  if (first || last) count += std::int64_t{setup.model.vocabulary} * setup.model.hidden;
-  return count / layout.tensor;
+  if (first || last) shared += std::int64_t{setup.model.vocabulary} * setup.model.hidden;
+  const std::int64_t experts = layers.count * expert * (setup.model.experts / layout.expert);
+  return {.shared = shared / layout.tensor, .experts = experts / layout.tensor};
 }
 
 }  // namespace hoccl::sim

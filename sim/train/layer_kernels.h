@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "sim/calibration/calibration.h"
@@ -29,6 +30,10 @@ LayerKernel optimiser_kernel(const TrainingSetup& setup, const Calibration& mach
 /// Activations of one micro-batch between two layers, on all ranks of a tensor-parallel group.
 engine::Bytes activation_size(const TrainingSetup& setup);
 /// Parameters of a model chunk on one rank.
-std::int64_t chunk_parameters(const TrainingSetup& setup, int stage, int chunk);
+struct ChunkParameters {
+  std::int64_t shared = 0;   ///< by the whole data-parallel group
+  std::int64_t experts = 0;  ///< by the ranks that hold the same experts
+};
+ChunkParameters chunk_parameters(const TrainingSetup& setup, int stage, int chunk);
 
 }  // namespace hoccl::sim

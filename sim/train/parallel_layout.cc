@@ -186,6 +186,16 @@ std::vector<Rank> expert_group(const ParallelLayout& layout, Rank rank) {
   return group;
 }
 
+std::vector<Rank> expert_data_group(const ParallelLayout& layout, Rank rank) {
+  Position position = position_of(layout, rank);
+  std::vector<Rank> group;
+  for (int data = position.data % layout.expert; data < layout.data; data += layout.expert) {
+    position.data = data;
+    group.push_back(rank_at(layout, position));
+  }
+  return group;
+}
+
 void require_layout(const ParallelLayout& layout, const ModelShape& model,
                     const engine::Topology& topology) {
   require_positive(layout, model);

@@ -66,6 +66,8 @@ engine::Rank rank_at(const ParallelLayout& layout, const Position& position);
 std::vector<engine::Rank> tensor_group(const ParallelLayout& layout, engine::Rank rank);
 std::vector<engine::Rank> data_group(const ParallelLayout& layout, engine::Rank rank);
 std::vector<engine::Rank> expert_group(const ParallelLayout& layout, engine::Rank rank);
+/// Of its data-parallel group, the ranks that hold the same experts.
+std::vector<engine::Rank> expert_data_group(const ParallelLayout& layout, engine::Rank rank);
 
 struct ModelShape;
 /// Throws ConfigError (one line: what, value, what was expected) when the model cannot be laid out

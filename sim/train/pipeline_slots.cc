@@ -7,22 +7,6 @@
 namespace hoccl::sim {
 namespace {
 
-/// Forward passes of a stage before its first backward pass: just enough for the first gradient to
-/// be there, or as many more as keep messages under way beside compute.
-int warm_up_passes(const ParallelLayout& layout, int stage) {
-  const int total = layout.microbatches * layout.chunks;
-  const int stages_after = layout.pipeline - stage - 1;
-  switch (layout.schedule) {
-    case PipelineSchedule::k1f1b:
-      return std::min(stages_after, total);
-    case PipelineSchedule::kInterleaved:
-      // Megatron-LM: a single round of micro-batches goes all forward, then all backward.
-      if (layout.chunks > 1 && layout.microbatches == layout.pipeline) return total;
-      return std::min(2 * stages_after + (layout.chunks - 1) * layout.pipeline, total);
-  }
-  HOCCL_CHECK(false, "schedule {}", static_cast<int>(layout.schedule));
-}
-
 /// Micro-batches take turns in rounds of as many as there are stages: a round goes through all
 /// chunks of the stage before the next one starts.
 PipelineSlot nth_pass(const ParallelLayout& layout, int pass, bool forward) {
@@ -49,6 +33,20 @@ std::optional<int> stage_after(const ParallelLayout& layout, int stage, int chun
 }
 
 }  // namespace
+
+int warm_up_passes(const ParallelLayout& layout, int stage) {
+  const int total = layout.microbatches * layout.chunks;
+  const int stages_after = layout.pipeline - stage - 1;
+  switch (layout.schedule) {
+    case PipelineSchedule::k1f1b:
+      return std::min(stages_after, total);
+    case PipelineSchedule::kInterleaved:
+      // Megatron-LM: a single round of micro-batches goes all forward, then all backward.
+      if (layout.chunks > 1 && layout.microbatches == layout.pipeline) return total;
+      return std::min(2 * stages_after + (layout.chunks - 1) * layout.pipeline, total);
+  }
+  HOCCL_CHECK(false, "schedule {}", static_cast<int>(layout.schedule));
+}
 
 std::vector<PipelineSlot> pipeline_slots(const ParallelLayout& layout, int stage) {
   HOCCL_CHECK(stage >= 0 && stage < layout.pipeline, "stage {} of {}", stage, layout.pipeline);

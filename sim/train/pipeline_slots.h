@@ -15,6 +15,10 @@ struct PipelineSlot {
   bool operator==(const PipelineSlot&) const = default;
 };
 
+/// Forward passes of a stage before its first backward pass: just enough for the first gradient to
+/// be there, or as many more as keep messages under way beside compute.
+int warm_up_passes(const ParallelLayout& layout, int stage);
+
 /// What a stage computes in one step, in order.
 std::vector<PipelineSlot> pipeline_slots(const ParallelLayout& layout, int stage);
 

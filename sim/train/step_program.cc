@@ -19,7 +19,7 @@ namespace {
 /// A part of a model chunk whose parameters are gathered, and gradients reduced, as one.
 struct Bucket {
   int layer_count = 0;
-  std::int64_t parameters = 0;
+  ChunkParameters parameters;
   int gathered = -1;  ///< event
   int reduced = -1;
 };
@@ -81,21 +81,34 @@ class StepWriter {
     for (int chunk = 0; chunk < layout_.chunks; ++chunk) {
       const LayerRange layers = layers_of(layout_, setup_.model.layers, position_.stage, chunk);
       const int count = std::min(setup_.buckets_per_chunk, layers.count);
-      const std::int64_t all = chunk_parameters(setup_, position_.stage, chunk);
+      const ChunkParameters all = chunk_parameters(setup_, position_.stage, chunk);
+      const auto share = [count](std::int64_t whole, int i) {
+        return whole * (i + 1) / count - whole * i / count;
+      };
       std::vector<Bucket>& buckets = buckets_.emplace_back();
       for (int i = 0; i < count; ++i) {
         buckets.push_back({.layer_count = layers.count * (i + 1) / count - layers.count * i / count,
-                           .parameters = all * (i + 1) / count - all * i / count});
+                           .parameters = {share(all.shared, i), share(all.experts, i)}});
       }
     }
   }
 
   void gather(Bucket& bucket) {
-    // Whole blocks of the data-parallel ranks, as the distributed optimiser pads them.
-    const std::int64_t block = (bucket.parameters + layout_.data - 1) / layout_.data;
-    add(StepAction::kParameterGather, StepStream::kData).size =
-        Bytes(block * layout_.data * setup_.parameter_bytes);
+    add_sharded(StepAction::kParameterGather, bucket, setup_.parameter_bytes);
     bucket.gathered = record(StepStream::kData);
+  }
+
+  /// One collective for what all replicas share, one for experts that fewer share. Whole blocks of
+  /// the ranks, as the distributed optimiser pads them.
+  void add_sharded(StepAction action, const Bucket& bucket, int bytes) {
+    for (const bool experts : {false, true}) {
+      const std::int64_t count = experts ? bucket.parameters.experts : bucket.parameters.shared;
+      const std::int64_t ranks = experts ? layout_.data / layout_.expert : layout_.data;
+      if (count == 0 || ranks == 1) continue;
+      StepItem& item = add(action, StepStream::kData);
+      item.size = Bytes((count + ranks - 1) / ranks * ranks * bytes);
+      item.experts = experts;
+    }
   }
 
   void gather_first() {
@@ -125,9 +138,7 @@ class StepWriter {
   void reduce(Bucket& bucket) {
     const int ready = record(StepStream::kCompute);
     wait(StepStream::kData, ready, TrafficClass::kOther);
-    const std::int64_t block = (bucket.parameters + layout_.data - 1) / layout_.data;
-    add(StepAction::kGradientReduce, StepStream::kData).size =
-        Bytes(block * layout_.data * setup_.gradient_bytes);
+    add_sharded(StepAction::kGradientReduce, bucket, setup_.gradient_bytes);
     bucket.reduced = record(StepStream::kData);
   }
 
@@ -278,12 +289,12 @@ class StepWriter {
     return overlaps() && !options_.group_messages ? layout_.receive_ahead : 1;
   }
 
-  /// The first backward's input is asked for one forward pass ahead, or when all forward passes are
-  /// through: in a group's stream, what the last of them sends would wait behind it.
+  /// The first backward's input is asked for behind the warm-up. In a group's stream it keeps what
+  /// is sent later waiting, so where the warm-up is all forward passes it comes behind the last.
   [[nodiscard]] int before_first_backward() const {
     const int backward = first_of(false);
-    const bool forward_is_through = first_of(true, backward) < 0;
-    return forward_is_through ? backward - 1 : std::max(backward - 2, 0);
+    const bool warm_up_is_all = warm_up_passes(layout_, position_.stage) == backward;
+    return warm_up_is_all ? backward - 1 : std::max(backward - 2, 0);
   }
 
   void receive_first() {

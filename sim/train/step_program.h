@@ -58,7 +58,8 @@ struct StepItem {
   TrafficClass traffic = TrafficClass::kOther;
   int slot = -1;
   std::vector<StepMessage> messages = {};
-  bool forward = true;  ///< of messages: activations, else their gradients
+  bool forward = true;   ///< of messages: activations, else their gradients
+  bool experts = false;  ///< of gathers and reductions: among the ranks with the same experts
   /// Per message; of a collective, of the whole result or of what is reduced.
   engine::Bytes size = {};
 };

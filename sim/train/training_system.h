@@ -20,10 +20,11 @@ class TrainingSystem {
   /// Of activations (`forward`) or gradients, whose order of messages between two ranks may differ;
   /// over all ranks of the job.
   virtual engine::CollectiveSystem& pipeline(engine::Rank rank, bool forward) = 0;
-  virtual engine::CollectiveSystem& data(engine::Rank rank) = 0;
+  /// `experts`: of the ranks that hold the same experts.
+  virtual engine::CollectiveSystem& data(engine::Rank rank, bool experts) = 0;
   virtual engine::CollectiveSystem& expert(engine::Rank rank) = 0;
   virtual NcclFlowRank& tensor(engine::Rank rank) = 0;
-  virtual NcclFlowRank& reduction(engine::Rank rank) = 0;  ///< of the data-parallel group
+  virtual NcclFlowRank& reduction(engine::Rank rank, bool experts) = 0;  ///< of the same groups
   virtual NcclFlowRank& everybody(engine::Rank rank) = 0;
 
   /// Whether foreground work is announced to the proxies.
