@@ -249,9 +249,9 @@ LaunchThread::Work LaunchThread::call_collective(const StepItem& item, StreamId 
     case StepAction::kExpertAllToAll:
       return gather(system_.expert(rank_), engine::kAllToAllName, item, id);
     case StepAction::kParameterGather:
-      return gather(system_.data(rank_), engine::kAllGatherName, item, id);
+      return gather(system_.data(rank_, item.experts), engine::kAllGatherName, item, id);
     case StepAction::kGradientReduce:
-      return system_.reduction(rank_).reduce_scatter(item.size, id);
+      return system_.reduction(rank_, item.experts).reduce_scatter(item.size, id);
     case StepAction::kNorm:
       return system_.everybody(rank_).all_reduce(item.size, id);
     case StepAction::kMessages:

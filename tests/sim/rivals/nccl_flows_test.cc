@@ -33,7 +33,7 @@ class NcclFlowsTest : public testing::Test {
     sms_ = std::make_unique<SmPool>(topology_.gpu_count());
     flows_ = std::make_unique<NcclFlows>(
         nccl_environment_of(*fabric_, calibration_.nccl, Seconds(0.0)), *sms_,
-        [this](Rank rank) -> SimPort& { return fabric_->sim_port(rank); });
+        [this](Rank rank) -> SimPort& { return fabric_->sim_port(rank); }, 132);
   }
   NcclFlowRank member(int rank, int channels, const std::vector<Rank>& members) {
     return {*flows_,
