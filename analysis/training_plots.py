@@ -63,7 +63,7 @@ def binned_sms(samples: Sequence[SmSample], bins: int) -> tuple[list[float], dic
     end = samples[-1][0]
     width = end / bins
     held = {name: [0.0] * bins for name in _CLASS_COLORS}
-    for (begin, sms, _), (until, _, _) in itertools.pairwise(samples):
+    for (begin, sms), (until, _) in itertools.pairwise(samples):
         at = begin
         while at < until:
             index = min(int(at / width), bins - 1)

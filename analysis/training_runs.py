@@ -18,8 +18,8 @@ from analysis.training_config import COLUMNS, Case, Layout, Target, TrainingConf
 
 # Columns of one step by name; those of COLUMNS are numbers.
 Step = Mapping[str, float]
-# (time in ms, SMs by class, whether a compute kernel runs), one per change.
-SmSample = tuple[float, dict[str, int], bool]
+# (time in ms, SMs by class), one per change.
+SmSample = tuple[float, dict[str, int]]
 _CLASSES = ("tp", "pp", "dp", "ep")
 # Runs of the solver per layout: each moves the speeds by the error that is left.
 _FIT_STEPS = 6
@@ -96,7 +96,6 @@ def read_sms(text: str) -> list[SmSample]:
         (
             float(row["time_us"]) / 1e3,
             {name: int(row[f"{name}_sms"]) for name in _CLASSES},
-            row["computes"] == "1",
         )
         for row in csv.DictReader(io.StringIO(text))
     ]

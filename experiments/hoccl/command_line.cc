@@ -127,6 +127,8 @@ Verb parse_command_line(const std::vector<std::string>& words) {
   if (verb == "train") {
     TrainOptions values;
     values.work.pattern.topology = kTrainingTopology;
+    // A stage may wait for others as long as a step takes: what waits for ever ends all the same.
+    values.work.pipeline.timeout = engine::Seconds(3600.0);
     values.command = command;
     return parse_verb(words, "Simulates a training step of a model.", add_train_options, values);
   }

@@ -64,6 +64,14 @@ void add_scenario(const TrainingScenario& scenario, const TrainHead& head, Train
   add("ideal_reduce", on_off(scenario.ideal_reduce));
   add("forwarding", to_string(scenario.compile.forwarding));
   add("network", to_string(scenario.network));
+  add("chunk_bytes", scenario.compile.chunk_size.count());
+  add("rails", scenario.compile.rails);
+  add("slots", scenario.slots);
+  add("qps", scenario.pipeline.queue_pairs);
+  add("streams", scenario.pipeline.streams);
+  add("quantum", scenario.pipeline.quantum);
+  add("batch", scenario.pipeline.batch);
+  add("overlap", on_off(scenario.pipeline.overlap));
   add("calibration", head.calibration);
   add("calibration_hash", fmt::format("{:016x}", scenario.calibration.hash()));
   add("seed", scenario.seed);
@@ -79,7 +87,10 @@ void add_classes(const TrainingResult& result, TrainColumns& columns) {
     const auto index = static_cast<std::size_t>(traffic);
     add(fmt::format("contention_{}_pct", to_string(traffic)), 100.0 * result.contention[index]);
     add(fmt::format("peak_{}_sms", to_string(traffic)), result.peak_sms[index]);
-    add(fmt::format("exposed_{}_ms", to_string(traffic)), milliseconds(result.exposed[index]));
+    // Operations of the others are on the compute stream: nothing waits for them beside.
+    if (traffic == TrafficClass::kPipeline || traffic == TrafficClass::kData) {
+      add(fmt::format("exposed_{}_ms", to_string(traffic)), milliseconds(result.exposed[index]));
+    }
     add(fmt::format("operation_{}_ms", to_string(traffic)), milliseconds(result.operation[index]));
     add(fmt::format("longest_{}_ms", to_string(traffic)),
         milliseconds(result.longest_operation[index]));
@@ -115,6 +126,7 @@ TrainColumns train_columns(const TrainingScenario& scenario, const TrainHead& he
   add("launch_busy_pct", 100.0 * result.launch_busy);
   add("proxy_busy_pct", 100.0 * result.proxy_busy);
   add("registration_ms", milliseconds(result.registration));
+  columns.emplace_back("command", head.command);
   add("activations_gb", static_cast<double>(result.memory.needed.count()) / 1e9);
   add("fragmentation_fixed_pct", 100.0 * result.memory.fixed);
   add("fragmentation_expandable_pct", 100.0 * result.memory.expandable);
@@ -132,8 +144,13 @@ void write_train_csv(std::ostream& stream, const TrainColumns& columns) {
 }
 
 void write_train_json(std::ostream& stream, const TrainColumns& columns) {
-  nlohmann::ordered_json json;
-  for (const auto& [name, value] : columns) json[name] = value;
+  nlohmann::ordered_json json = {{"schema", 1}, {"kind", "simulated"}};
+  for (const auto& [name, value] : columns) {
+    // What reads as a number is one.
+    const nlohmann::json parsed = nlohmann::json::parse(value, nullptr, false);
+    json[name] =
+        parsed.is_number() ? nlohmann::ordered_json(parsed) : nlohmann::ordered_json(value);
+  }
   stream << json.dump(2) << '\n';
 }
 
@@ -174,7 +191,10 @@ std::string train_table(const TrainingScenario& scenario, const TrainHead& head,
                    classes(result.contention, percent), 100.0 * result.isum,
                    100.0 * result.isum_forward, 100.0 * result.isum_backward));
   line("SMs of overlapped PP and DP", fmt::format("{:.1f}", result.overlapped_sms));
-  line("waited for (ms)", classes(result.exposed, ms));
+  line("waited for (ms)",
+       fmt::format("pp {}, dp {}",
+                   ms(result.exposed[static_cast<std::size_t>(TrafficClass::kPipeline)]),
+                   ms(result.exposed[static_cast<std::size_t>(TrafficClass::kData)])));
   line("mean operation (ms)", classes(result.operation, ms));
   line("CPU slack, 5, 50, 95% (ms)",
        fmt::format("{:.1f}, {:.1f}, {:.1f}", milliseconds(slack_at(result, 5)),
@@ -190,15 +210,15 @@ std::string train_table(const TrainingScenario& scenario, const TrainHead& head,
 }
 
 void write_sm_timeline(std::ostream& stream, const TrainingResult& result) {
-  stream << "time_us,tp_sms,pp_sms,dp_sms,ep_sms,computes\n";
+  stream << "time_us,tp_sms,pp_sms,dp_sms,ep_sms\n";
   const auto held = [](const sim::SmSample& sample, TrafficClass traffic) {
     return sample.held[static_cast<std::size_t>(traffic)];
   };
   for (const sim::SmSample& sample : result.sms) {
-    stream << fmt::format("{:.3f},{},{},{},{},{}\n", engine::microseconds(sample.time),
+    stream << fmt::format("{:.3f},{},{},{},{}\n", engine::microseconds(sample.time),
                           held(sample, TrafficClass::kTensor),
                           held(sample, TrafficClass::kPipeline), held(sample, TrafficClass::kData),
-                          held(sample, TrafficClass::kExpert), sample.computes ? 1 : 0);
+                          held(sample, TrafficClass::kExpert));
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <optional>
@@ -60,10 +61,15 @@ sim::TrainingSetup resolve_setup(const TrainOptions& options, int ranks) {
   if (!options.schedule.empty()) {
     sim::set_training_value(setup, "layout.schedule", options.schedule);
   }
+  const bool says_data = std::ranges::any_of(options.model.assignments, [](std::string_view each) {
+    return each.starts_with("layout.data=");
+  });
   const int per_replica = setup.layout.tensor * setup.layout.pipeline;
   const int replicas = ranks % per_replica == 0 ? ranks / per_replica : setup.layout.data;
-  if (options.data || replicas != setup.layout.data) {
-    set("layout.data", options.data.value_or(replicas));
+  if (options.data) {
+    set("layout.data", options.data);
+  } else if (!says_data && replicas != setup.layout.data) {
+    set("layout.data", replicas);
   }
   return setup;
 }
@@ -137,7 +143,7 @@ void run_train(const TrainOptions& options) {
                             to_string(scenario.network),
                             describe_calibration(options.model, scenario.calibration),
                             scenario.calibration.hash(), scenario.seed)}};
-  const TrainColumns columns = train_columns(scenario, head, result);
+  const TrainColumns columns = train_columns(with_kernels_of_system(scenario), head, result);
   if (outputs.csv) {
     write_train_csv(outputs.csv->stream(), columns);
     outputs.csv->commit();

@@ -296,13 +296,14 @@ void add_train_options(CLI::App& app, TrainOptions& values) {
   options.on_off("--pipelining", values.pipelining,
                  "hoccl off: the next chunk is posted when the previous one is complete");
   options.text("--forwarding", values.work.pattern.forwarding,
-               "hoccl: symmetric or balanced; default: balanced");
+               "hoccl: symmetric, balanced or own-nic; default: symmetric");
   options.integer("--rails", values.work.pattern.rails, 1, kUnlimited,
                   "hoccl: NIC pairs that carry one message");
   options.size("--chunk", values.work.pattern.chunk, "hoccl: unit of pipelining");
   add_pipeline_options(app, values.work);
   add_model_options(app, values.model);
-  add_seed_option(app, values.work.pattern, "of vccl's registrations; nothing else is drawn");
+  add_seed_option(app, values.work.pattern,
+                  "of vccl's registrations and of the lengths of --length-spread");
   add_table_files(app, values.output);
   options.file("--sm-timeline", values.sm_timeline_file,
                "write the SMs that communication holds on the first GPU, as CSV");

@@ -87,7 +87,7 @@ class Step {
         peak = std::max(peak, step_.sms_.held(gpu, traffic));
       }
       if (!keeps_ || gpu != GpuId(0)) return;
-      SmSample sample{.time = step_.fabric_.now(), .computes = step_.units_.of(gpu).is_busy()};
+      SmSample sample{.time = step_.fabric_.now()};
       for (const TrafficClass traffic : kTrafficClasses) {
         sample.held[static_cast<std::size_t>(traffic)] = step_.sms_.held(gpu, traffic);
       }
@@ -269,6 +269,13 @@ void Step::check_bound(TrainingResult& result) {
   for (const LinkUse& link : fabric_.link_use()) {
     result.bound = std::max(result.bound, link.carried / link.capacity);
   }
+  for (int number = 0; number < scenario_.setup.layout.ranks(); ++number) {
+    const Rank rank(number);
+    result.bound = std::max({result.bound, fabric_.launch_time(rank), system_->proxy_time(rank)});
+    for (const engine::CopyClass engine : engine::kCopyClasses) {
+      result.bound = std::max(result.bound, fabric_.copy_engine_busy(rank, engine));
+    }
+  }
   HOCCL_CHECK(result.step >= result.bound * (1.0 - 1e-9), "a step of {} ms, its bound is {} ms",
               1e3 * result.step.count(), 1e3 * result.bound.count());
 }
@@ -277,17 +284,22 @@ void Step::check_bound(TrainingResult& result) {
 
 void require_trainable(const TrainingScenario& scenario) {
   if (scenario.system != "nccl") kind_of(scenario.system);
+  // Reductions and tensor parallelism are NCCL's kernels in every system.
+  require_nccl_topology(scenario.topology);
   require_layout(scenario.setup.layout, scenario.setup.model, scenario.topology);
+}
+
+TrainingScenario with_kernels_of_system(TrainingScenario scenario) {
+  if (scenario.system != "nccl" && kind_of(scenario.system) == SystemKind::kNcclKernels) {
+    scenario.setup.sms.pipeline = scenario.setup.sms.data = parse_nccl_channels(scenario.system);
+  }
+  return scenario;
 }
 
 TrainingResult train(const TrainingScenario& scenario, const TrainingOutputs& outputs) {
   require_trainable(scenario);
-  TrainingScenario own = scenario;
-  if (own.system == "nccl") {
-    own.system = fmt::format("nccl:{}sm", own.setup.sms.pipeline);
-  } else if (kind_of(own.system) == SystemKind::kNcclKernels) {
-    own.setup.sms.pipeline = own.setup.sms.data = parse_nccl_channels(own.system);
-  }
+  TrainingScenario own = with_kernels_of_system(scenario);
+  if (own.system == "nccl") own.system = fmt::format("nccl:{}sm", own.setup.sms.pipeline);
   TrainingResult result = Step(own, outputs).run();
   result.memory = memory_use(own.setup, Rank(0), own.length_spread, own.seed, kStepsForMemory);
   return result;

@@ -15,13 +15,13 @@ namespace hoccl::sim {
 struct SmSample {
   engine::Seconds time{0.0};
   std::array<int, kTrafficClassCount> held{};
-  bool computes = false;  ///< a compute kernel runs
 };
 
 /// One simulated step.
 struct TrainingResult {
-  engine::Seconds step{0.0};   ///< until the last rank's last kernel has ended
-  engine::Seconds bound{0.0};  ///< no step is shorter: the busiest GPU's kernels, the busiest link
+  engine::Seconds step{0.0};  ///< until the last rank's last kernel has ended
+  /// No step is shorter: the busiest GPU's kernels, link, copy engine, launching thread and proxy.
+  engine::Seconds bound{0.0};
   double tokens_per_second = 0.0;
   double tflops_per_gpu = 0.0;  ///< as Megatron-LM counts operations
   /// Share of the step, the optimiser and the overhead apart, in which compute streams run neither

@@ -46,6 +46,9 @@ struct TrainingScenario {
   std::uint64_t seed = 1;
 };
 
+/// With the SMs that nccl:<k>sm gives the kernels of pipeline and data parallelism.
+TrainingScenario with_kernels_of_system(TrainingScenario scenario);
+
 /// Throws ConfigError when the scenario cannot be simulated.
 void require_trainable(const TrainingScenario& scenario);
 

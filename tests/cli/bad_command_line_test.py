@@ -153,7 +153,7 @@ CASES: list[tuple[str, list[str]]] = [
     ("train --set speed.forward=2", ["speed.forward", "2", "expected a number from"]),
     ("train --set launch.kernel=1", ["launch.kernel", "expected a time with a unit"]),
     ("train --ep 2", ["layout.expert", "2", "expected a divisor of 1 expert"]),
-    ("train --topology h200-1x1", ["layout", "expected"]),
+    ("train --topology h200-1x1 --tp 1 --pp 1", ["h200-1x1", "expected"]),
     ("train --slack absent/s.csv", ["--slack", "absent/s.csv", "expected a file"]),
     ("train --csv a --slack ./a", ["--slack", "./a", "expected another file than --csv"]),
     ("doctor --topology h800", ["topology", "h800", "expected", "h800-<nodes>x<gpus>"]),

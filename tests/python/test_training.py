@@ -197,17 +197,17 @@ def test_steps_are_read_and_written(load: Callable[[str], TrainingConfig]) -> No
 
 
 def test_sms_are_read_in_milliseconds() -> None:
-    text = "time_us,tp_sms,pp_sms,dp_sms,ep_sms,computes\n1500,16,0,8,0,1\n"
-    assert read_sms(text) == [(1.5, {"tp": 16, "pp": 0, "dp": 8, "ep": 0}, True)]
+    text = "time_us,tp_sms,pp_sms,dp_sms,ep_sms\n1500,16,0,8,0\n"
+    assert read_sms(text) == [(1.5, {"tp": 16, "pp": 0, "dp": 8, "ep": 0})]
 
 
 def test_sms_are_averaged_over_spans_of_time() -> None:
     none = {"tp": 0, "pp": 0, "dp": 0, "ep": 0}
     samples = [
-        (0.0, none, False),
-        (1.0, none | {"pp": 8}, True),
-        (3.0, none, True),
-        (4.0, none, True),
+        (0.0, none),
+        (1.0, none | {"pp": 8}),
+        (3.0, none),
+        (4.0, none),
     ]
     times, held = binned_sms(samples, 2)
     assert times == [1.0, 3.0]
