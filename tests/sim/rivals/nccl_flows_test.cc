@@ -26,6 +26,9 @@ Region of(Bytes size) { return {.buffer = {}, .offset = {}, .size = size}; }
 /// Two servers with one group over all ranks; launches cost nothing, so that times are kernels'.
 class NcclFlowsTest : public testing::Test {
  protected:
+  /// SMs of each GPU; before begin().
+  int capacity_ = 132;
+
   /// The machine: after simulations of other processes, because a process has one.
   void begin() {
     calibration_.set("nccl.kernel_launch=0us");
@@ -33,7 +36,7 @@ class NcclFlowsTest : public testing::Test {
     sms_ = std::make_unique<SmPool>(topology_.gpu_count());
     flows_ = std::make_unique<NcclFlows>(
         nccl_environment_of(*fabric_, calibration_.nccl, Seconds(0.0)), *sms_,
-        [this](Rank rank) -> SimPort& { return fabric_->sim_port(rank); }, 132);
+        [this](Rank rank) -> SimPort& { return fabric_->sim_port(rank); }, capacity_);
   }
   NcclFlowRank member(int rank, int channels, const std::vector<Rank>& members) {
     return {*flows_,
@@ -88,6 +91,56 @@ TEST_F(NcclFlowsTest, ARingTakesWhatItsSlicesTake) {
   fabric_->run();
   EXPECT_NEAR(fabric_->now() / fine, 1.0, 0.05);
   EXPECT_EQ(flows_->moved(GpuId(3)), 256_MiB / 16 * 15 * 2);
+}
+
+TEST_F(NcclFlowsTest, AnAllToAllTakesWhatItsSlicesTake) {
+  const Seconds fine = by_slices({.channels = 2, .pattern = "alltoall"}, 256_MiB);
+  begin();
+  for (const Rank rank : ranks(16)) {
+    member(rank.value(), 2, ranks(16))
+        .enqueue({.pattern = {.name = "alltoall", .size = 256_MiB, .in_place = true}}, StreamId(0));
+  }
+  fabric_->run();
+  // One flow per message from start to end, where NCCL takes turns.
+  EXPECT_NEAR(fabric_->now() / fine, 1.0, 0.25);
+}
+
+TEST_F(NcclFlowsTest, MessagesOfAKernelShareItsChannels) {
+  begin();
+  const std::vector<Rank> all = ranks(16);
+  const auto message = [](SendRecvRequest::Side side, int peer) {
+    return SendRecvRequest{side, Rank(peer), of(64_MiB)};
+  };
+  using Side = SendRecvRequest::Side;
+  const std::vector sends = {message(Side::kSend, 1), message(Side::kSend, 2)};
+  const SendRecvRequest receives = message(Side::kReceive, 0);
+  member(0, 1, all).enqueue(sends, StreamId(0));
+  member(1, 1, all).enqueue({&receives, 1}, StreamId(0));
+  member(2, 1, all).enqueue({&receives, 1}, StreamId(0));
+  fabric_->run();
+  const NcclConstants& nccl = calibration_.nccl;
+  const Seconds slices =
+      static_cast<double>(128_MiB / nccl.nvlink_step) * slice_time(nccl, nccl.nvlink_step);
+  EXPECT_NEAR((fabric_->now() - nccl.kernel_start) / slices, 1.0, 1e-6);
+}
+
+TEST_F(NcclFlowsTest, AKernelWaitsForSmsThatOthersHold) {
+  capacity_ = 10;
+  begin();
+  const std::vector<Rank> pair = {Rank(0), Rank(1)};
+  for (const int stream : {0, 1}) {
+    for (const Rank rank : pair) {
+      NcclFlowRank one(
+          *flows_, {.id = stream, .members = pair, .traffic = TrafficClass::kData, .channels = 6},
+          rank);
+      one.all_reduce(64_MiB, StreamId(stream));
+    }
+  }
+  fabric_->run_until(Seconds(1e-4));
+  EXPECT_EQ(sms_->held(GpuId(0)), 6);
+  fabric_->run();
+  EXPECT_EQ(sms_->peak(), 6);
+  EXPECT_TRUE(flows_->is_quiescent());
 }
 
 TEST_F(NcclFlowsTest, ReductionsMoveAsMuchAsNcclDoes) {

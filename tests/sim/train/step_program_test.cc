@@ -117,6 +117,28 @@ TEST(StepProgram, ParametersAreGatheredAndGradientsReducedOnce) {
   }
 }
 
+TEST(StepProgram, ExpertsAreGatheredAmongThoseWhoHoldThem) {
+  TrainingSetup setup = with_layout(2, 1, 4, PipelineSchedule::kInterleaved);
+  setup.model.experts = 8;
+  setup.layout.data = 8;
+  for (const int share : {1, 2, 8}) {
+    setup.layout.expert = share;
+    std::int64_t experts = 0;
+    for (const StepItem& item : make_step(setup, kMachine, Rank(0), {}).items) {
+      if (item.action == StepAction::kParameterGather && item.experts) {
+        experts += item.size.count();
+      }
+    }
+    ModelShape dense = setup.model;
+    dense.experts = 1;
+    const std::int64_t one = (layer_parameters(setup.model) - layer_parameters(dense)) / 7;
+    // Of 16 layers on the stage, its 8 / share experts; alone with them, nobody gathers.
+    const std::int64_t expected = share == 8 ? 0 : 16 * one * (8 / share) * setup.parameter_bytes;
+    EXPECT_NEAR(static_cast<double>(experts), static_cast<double>(expected), 1000.0) << share;
+    EXPECT_EQ(expert_data_group(setup.layout, Rank(0)).size(), static_cast<std::size_t>(8 / share));
+  }
+}
+
 TEST(StepProgram, KernelsDoTheModelsOperations) {
   TrainingSetup setup = with_layout(4, 2, 8, PipelineSchedule::kInterleaved);
   setup.layout.tensor = 2;

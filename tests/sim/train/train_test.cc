@@ -257,6 +257,51 @@ TEST(Train, EveryScheduleEndsInEverySystem) {
   }
 }
 
+TEST(Train, GroupedMessagesOfAnyPipelineEnd) {
+  for (const int stages : {2, 4}) {
+    for (const int microbatches : {1, 2, 3, 4, 5, 7, 9}) {
+      TrainingScenario scenario = small("nccl");
+      scenario.topology = engine::preset_topology("h800-1x" + std::to_string(stages));
+      scenario.group_messages = true;
+      scenario.setup.layout = {.tensor = 1,
+                               .pipeline = stages,
+                               .chunks = 1,
+                               .data = 1,
+                               .microbatch = 1,
+                               .microbatches = microbatches,
+                               .schedule = PipelineSchedule::kInterleaved};
+      EXPECT_EQ(in_a_process(scenario).size(), 3U) << stages << " stages, " << microbatches;
+    }
+  }
+}
+
+TEST(Train, VcclReadsMessagesBetweenNodesInPieces) {
+  TrainingScenario scenario = small("vccl");
+  const double whole = in_a_process(scenario)[0];
+  scenario.calibration.set("vccl.piece=16KiB");
+  EXPECT_GT(in_a_process(scenario)[0], whole);
+}
+
+TEST(Train, OneRankAloneIsAStepToo) {
+  for (const char* system : {"hoccl", "nccl", "vccl", "nccl:zero"}) {
+    TrainingScenario scenario = pipeline_only(1, 2);
+    scenario.system = system;
+    scenario.communication = true;
+    EXPECT_EQ(in_a_process(scenario).size(), 3U) << system;
+  }
+}
+
+TEST(Train, NoGpuHoldsMoreSmsThanItHas) {
+  const TrainingScenario scenario = small("nccl:64sm");
+  const TrainingResult result = train(scenario);
+  for (const ComputeAccount& account : result.accounts) {
+    double held = 0.0;
+    for (const double each : account.held_ever) held += each;
+    EXPECT_LE(held, static_cast<double>(scenario.calibration.gpu.sms) * result.step.count());
+  }
+  EXPECT_LE(result.isum, 1.0);
+}
+
 TEST(Train, RefusesWhatDoesNotFit) {
   TrainingScenario scenario = small("hoccl");
   scenario.setup.layout.tensor = 3;
