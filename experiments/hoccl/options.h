@@ -10,6 +10,7 @@
 #include "engine/pipeline/options.h"
 #include "engine/schedule/compile.h"
 #include "experiments/hoccl/ranks_as.h"
+#include "hw/verbs/verbs_options.h"
 
 namespace hoccl::cli {
 
@@ -103,6 +104,7 @@ struct MeasureOptions {
   std::string link = "loopback";
   std::optional<engine::BytesPerSecond> link_rate;
   std::optional<engine::Seconds> link_delay;
+  hw::VerbsOptions verbs;
   std::string ranks_as = kProcesses;
   std::string gates = "memory-operations";
   std::string devices;  ///< empty: 0, 1, ...

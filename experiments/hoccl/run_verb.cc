@@ -73,7 +73,9 @@ hw::HwOptions hardware_options(const RunOptions& options, const Work& work) {
   hardware.gates = hw::parse_gate_kind(measure.gates);
   hardware.strict = measure.strict;
   hardware.devices = parse_devices(measure.devices);
+  hardware.verbs = measure.verbs;
   hw::require_available(hardware.copy);
+  hw::require_available(hardware.link, hardware.verbs);
   if (hardware.copy != hw::CopyKind::kCuda && (measure.strict || measure.prove)) {
     throw ConfigError(fmt::format("{} with --copy = '{}': expected --copy cuda",
                                   measure.strict ? "--strict" : "--prove", measure.copy));
@@ -175,6 +177,12 @@ void require_same_job(hw::Bootstrap& bootstrap, const RunOptions& options, const
   require_agreement(bootstrap, "plan", fmt::format("hash {:016x}", std::hash<std::string>{}(plan)));
 }
 
+std::string describe_machine(const hw::HwFabric& fabric) {
+  const std::string link = fabric.link_description();
+  return link.empty() ? fabric.device_description()
+                      : fmt::format("{}; {}", fabric.device_description(), link);
+}
+
 /// Files and table are rank 0's.
 class Printer {
  public:
@@ -232,7 +240,7 @@ void run_rank(const RunOptions& options, const hw::Launch& launch) {
   require_same_job(*bootstrap, options, job);
   hw::HwFabric fabric(std::move(bootstrap), job.scenario.topology, job.scenario.hardware);
   hw::Measurement measurement(fabric, job.scenario, std::ranges::max(job.sizes));
-  if (launch.rank == engine::Rank(0)) printer.emplace(options, job, fabric.device_description());
+  if (launch.rank == engine::Rank(0)) printer.emplace(options, job, describe_machine(fabric));
   std::vector<engine::TraceEvent> trace;
   std::vector<engine::TraceEvent>* sink = options.output.trace_file.empty() ? nullptr : &trace;
   for (const Bytes size : job.sizes) {

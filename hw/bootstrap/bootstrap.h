@@ -40,6 +40,10 @@ class Bootstrap {
   /// namespace.
   [[nodiscard]] virtual const std::string& host_of(engine::Rank rank) const = 0;
 
+  /// Where other ranks of the job can reach a socket of this rank: an address of the network that
+  /// it met rank 0 on. Empty: this machine's loopback.
+  [[nodiscard]] virtual std::string own_address() const = 0;
+
   /// Collective: the blob of every rank, by rank; a blob has at most 1 MiB. Throws BootstrapError
   /// naming the rank when one is lost or late. One thread at a time.
   virtual std::vector<std::string> all_gather(std::string_view blob) = 0;

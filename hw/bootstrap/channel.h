@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "hw/bootstrap/frame.h"
+#include "hw/bootstrap/sockets.h"
 #include "hw/system/file_descriptor.h"
 
 namespace hoccl::hw {
@@ -28,6 +29,11 @@ class Channel {
   [[nodiscard]] const std::string& fault() const { return fault_; }
   /// Whether that fault is no more than the connection's end.
   [[nodiscard]] bool lost() const { return lost_; }
+
+  /// The numeric address of this end.
+  [[nodiscard]] std::string own_address() const { return own_address_of(socket_); }
+  /// See sockets.h.
+  void expect_answers_within(engine::Seconds time) { hw::expect_answers_within(socket_, time); }
 
   /// What poll() must watch for.
   [[nodiscard]] pollfd watched() const;

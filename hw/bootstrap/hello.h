@@ -28,6 +28,7 @@ inline constexpr std::size_t kMaxProgramVersion = 24;
 /// For JobSecret::key(): a hello to one kind of server proves nothing to the other.
 inline constexpr std::string_view kRendezvousPurpose = "hoccl rendezvous";
 inline constexpr std::string_view kLocalMeshPurpose = "hoccl local mesh";
+inline constexpr std::string_view kRemoteMeshPurpose = "hoccl remote mesh";
 
 /// One end of a connection.
 struct Introduction {

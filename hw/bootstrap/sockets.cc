@@ -8,6 +8,7 @@
 #include <netinet/tcp.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -67,6 +68,27 @@ FileDescriptor listen_at(const SocketAddress& address) {
   return listens ? std::move(socket) : FileDescriptor();
 }
 
+SocketAddress address_of(const FileDescriptor& socket) {
+  SocketAddress address;
+  address.size = sizeof address.storage;
+  if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address.storage), &address.size) !=
+      0) {
+    throw SystemError("ask for the address of a socket");
+  }
+  return address;
+}
+
+/// An IPv4 address also where an IPv6 socket has it.
+std::string numeric_host(const SocketAddress& address) {
+  std::array<char, NI_MAXHOST> host{};
+  ::getnameinfo(generic(address), address.size, host.data(), host.size(), nullptr, 0,
+                NI_NUMERICHOST);
+  std::string text = host.data();
+  constexpr std::string_view kMapped = "::ffff:";
+  if (text.starts_with(kMapped)) text.erase(0, kMapped.size());
+  return text;
+}
+
 bool is_loopback(const std::string& host) {
   return host.empty() || host == "localhost" || host == "::1" || host.starts_with("127.");
 }
@@ -76,13 +98,30 @@ bool is_loopback(const std::string& host) {
 LoopbackListener listen_on_loopback() {
   LoopbackListener result{.socket = listen_at(ipv4(INADDR_LOOPBACK)), .port = 0};
   if (!result.socket) throw SystemError("listen on a port of 127.0.0.1");
-  sockaddr_in address{};
-  socklen_t size = sizeof address;
-  if (::getsockname(result.socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    throw SystemError("ask for the port of a socket");
-  }
-  result.port = ntohs(address.sin_port);
+  result.port = port_of(result.socket);
   return result;
+}
+
+std::uint16_t port_of(const FileDescriptor& socket) {
+  const SocketAddress address = address_of(socket);
+  // At the same place in both families.
+  sockaddr_in either{};
+  std::memcpy(&either, &address.storage, sizeof either);
+  return ntohs(either.sin_port);
+}
+
+std::string own_address_of(const FileDescriptor& socket) {
+  return numeric_host(address_of(socket));
+}
+
+void expect_answers_within(const FileDescriptor& socket, engine::Seconds time) {
+  // Four questions in that time, the first after a quarter of it.
+  const int interval = std::max(1, static_cast<int>(time.count() / 4));
+  set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, interval);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, interval);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, 3);
+  set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(time.count() * 1e3));
 }
 
 FileDescriptor listen_on_first_free(const std::string& host, std::span<const std::uint16_t> ports) {
@@ -199,14 +238,10 @@ PeerName peer_name(const FileDescriptor& socket) {
     const std::string user = fmt::format("user {}", peer.uid);
     return {.origin = user, .whole = fmt::format("process {} of {}", peer.pid, user)};
   }
-  std::array<char, NI_MAXHOST> host{};
   std::array<char, NI_MAXSERV> port{};
-  ::getnameinfo(generic(address), address.size, host.data(), host.size(), port.data(), port.size(),
-                NI_NUMERICHOST | NI_NUMERICSERV);
-  std::string origin = host.data();
-  // An IPv4 peer of a socket that listens on both protocols.
-  constexpr std::string_view kMapped = "::ffff:";
-  if (origin.starts_with(kMapped)) origin.erase(0, kMapped.size());
+  ::getnameinfo(generic(address), address.size, nullptr, 0, port.data(), port.size(),
+                NI_NUMERICSERV);
+  std::string origin = numeric_host(address);
   std::string whole = origin.find(':') == std::string::npos ? origin : '[' + origin + ']';
   whole.append(":").append(port.data());
   return {.origin = std::move(origin), .whole = std::move(whole)};

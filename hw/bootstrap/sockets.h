@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/units.h"
 #include "hw/system/file_descriptor.h"
 
 namespace hoccl::hw {
@@ -25,6 +26,14 @@ LoopbackListener listen_on_loopback();
 /// else of all its addresses (a host's own name often leads to another address on the host itself
 /// than elsewhere). Throws BootstrapError when none is free.
 FileDescriptor listen_on_first_free(const std::string& host, std::span<const std::uint16_t> ports);
+
+/// The port that a TCP socket is bound to.
+std::uint16_t port_of(const FileDescriptor& socket);
+/// The numeric address of this end of a connection.
+std::string own_address_of(const FileDescriptor& socket);
+/// From now on the connection ends when the other machine has not answered for `time`, also when
+/// nothing is sent.
+void expect_answers_within(const FileDescriptor& socket, engine::Seconds time);
 
 /// Whether `number` is a socket that listens.
 bool is_listening(int number);

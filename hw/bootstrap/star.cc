@@ -30,7 +30,13 @@ std::unique_ptr<Bootstrap> Bootstrap::connect(const Launch& launch,
   if (launch.rank == engine::Rank(0)) {
     star = std::make_unique<StarCentre>(launch, options, deadline);
   } else {
-    star = std::make_unique<StarPoint>(launch, options, visit_rank_0(launch, options, deadline));
+    const Meeting meeting{.self = launch.rank,
+                          .job_size = launch.size,
+                          .server = engine::Rank(0),
+                          .host = launch.host,
+                          .ports = launch.ports,
+                          .key = launch.secret.key(kRendezvousPurpose)};
+    star = std::make_unique<StarPoint>(launch, options, visit(meeting, options, deadline));
   }
   star->learn_hosts(deadline);
   return star;

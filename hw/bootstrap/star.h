@@ -22,6 +22,7 @@ class Star : public Bootstrap {
   [[nodiscard]] int size() const override { return launch_.size; }
   [[nodiscard]] const JobSecret& secret() const override { return launch_.secret; }
   [[nodiscard]] const BootstrapOptions& options() const override { return options_; }
+  [[nodiscard]] std::string own_address() const override { return launch_.host; }
   [[nodiscard]] const std::string& host_of(engine::Rank rank) const override {
     return hosts_.at(rank.index());
   }
@@ -92,6 +93,7 @@ class StarPoint final : public Star {
  public:
   StarPoint(const Launch& launch, const BootstrapOptions& options, Channel channel);
 
+  [[nodiscard]] std::string own_address() const override { return channel_.own_address(); }
   void add_to(std::vector<pollfd>& watched) const override;
 
  private:

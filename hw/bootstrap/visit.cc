@@ -19,7 +19,6 @@ namespace hoccl::hw {
 
 namespace {
 
-constexpr engine::Rank kRank0(0);
 constexpr engine::Seconds kFirstPause{0.01};
 constexpr engine::Seconds kLongestPause{0.2};
 
@@ -30,8 +29,8 @@ void pause_for(engine::Seconds duration) {
 /// One try of one address; says in `reason` what was wrong with it.
 class Attempt {
  public:
-  Attempt(const Launch& launch, const MacKey& key, const Deadline& deadline)
-      : launch_(launch), key_(key), deadline_(deadline) {}
+  Attempt(const Meeting& meeting, const Deadline& deadline)
+      : meeting_(meeting), deadline_(deadline) {}
 
   std::optional<Channel> connect(const SocketAddress& address, std::string& reason) {
     FileDescriptor socket = start_connecting(address);
@@ -47,14 +46,14 @@ class Attempt {
     }
     return introduce(std::move(socket), reason);
   }
-  /// Whether rank 0 has refused this rank because it is there.
+  /// Whether the server has refused this rank because it is there.
   [[nodiscard]] bool is_duplicate() const { return is_duplicate_; }
 
  private:
   std::optional<Channel> introduce(FileDescriptor socket, std::string& reason) {
     const Introduction self{
-        .rank = launch_.rank, .job_size = launch_.size, .program_version = program_version()};
-    Visitor visitor(std::move(socket), key_, self, kRank0);
+        .rank = meeting_.self, .job_size = meeting_.job_size, .program_version = program_version()};
+    Visitor visitor(std::move(socket), meeting_.key, self, meeting_.server);
     while (visitor.advance() == Visitor::State::kWaiting) {
       if (!wait(visitor.descriptor(), POLLIN)) {
         reason = "it does not answer";
@@ -64,7 +63,7 @@ class Attempt {
     reason = visitor.reason();
     if (visitor.state() == Visitor::State::kStranger) return std::nullopt;
     if (visitor.state() != Visitor::State::kAccepted) {
-      reason = fmt::format("rank 0 refused rank {}: {}", launch_.rank, reason);
+      reason = fmt::format("rank {} refused rank {}: {}", meeting_.server, meeting_.self, reason);
       is_duplicate_ = visitor.state() == Visitor::State::kDuplicate;
       if (!is_duplicate_) throw BootstrapError(reason);
       return std::nullopt;
@@ -83,30 +82,27 @@ class Attempt {
     return count == 1;
   }
 
-  const Launch& launch_;
-  const MacKey& key_;
+  const Meeting& meeting_;
   Deadline deadline_;
   bool is_duplicate_ = false;
 };
 
 }  // namespace
 
-Channel visit_rank_0(const Launch& launch, const BootstrapOptions& options,
-                     const Deadline& deadline) {
-  const MacKey key = launch.secret.key(kRendezvousPurpose);
+Channel visit(const Meeting& meeting, const BootstrapOptions& options, const Deadline& deadline) {
   engine::Seconds pause = kFirstPause;
-  // Rank 0 may still hold an earlier try of this rank that ended before its verdict, so another try
-  // helps; but in the end this is the reason, and not that the job's door is closed.
+  // The server may still hold an earlier try of this rank that ended before its verdict, so another
+  // try helps; but in the end this is the reason, and not that the job's door is closed.
   std::string refusal;
   while (true) {
     std::string reasons;
     const std::vector<SocketAddress> addresses =
-        resolve(launch.host, launch.ports.front(), reasons);
-    for (const std::uint16_t port : launch.ports) {
+        resolve(meeting.host, meeting.ports.front(), reasons);
+    for (const std::uint16_t port : meeting.ports) {
       std::string reason;
       for (const SocketAddress& address : addresses) {
         // A stranger that accepts and says nothing must not keep this rank from the next port.
-        Attempt attempt(launch, key, std::min(deadline, Deadline(options.hello_timeout)));
+        Attempt attempt(meeting, std::min(deadline, Deadline(options.hello_timeout)));
         if (auto channel = attempt.connect(with_port(address, port), reason)) {
           return std::move(*channel);
         }
@@ -118,9 +114,9 @@ Channel visit_rank_0(const Launch& launch, const BootstrapOptions& options,
     pause_for(std::clamp(deadline.left(), engine::Seconds(0.0), pause));
     if (deadline.passed()) {
       if (!refusal.empty()) throw BootstrapError(refusal);
-      throw BootstrapError(fmt::format("rank 0 did not appear on {} within {} s ({})",
-                                       launch.host.empty() ? "this host" : launch.host,
-                                       options.timeout.count(), reasons));
+      throw BootstrapError(fmt::format(
+          "rank {} did not appear on {} within {} s ({})", meeting.server,
+          meeting.host.empty() ? "this host" : meeting.host, options.timeout.count(), reasons));
     }
     pause = std::min(2 * pause, kLongestPause);
   }

@@ -27,6 +27,7 @@ CudaDriver load() {
   find(driver.stream_wait_value_64, "cuStreamWaitValue64", 11070);
   find(driver.address_range, "cuMemGetAddressRange", 3020);
   find(driver.pointer_attribute, "cuPointerGetAttribute", 4000);
+  find(driver.handle_for_range, "cuMemGetHandleForAddressRange", 11070);
   return driver;
 }
 

@@ -13,6 +13,7 @@ struct CudaDriver {
   PFN_cuStreamWaitValue64_v11070 stream_wait_value_64 = nullptr;
   PFN_cuMemGetAddressRange_v3020 address_range = nullptr;
   PFN_cuPointerGetAttribute_v4000 pointer_attribute = nullptr;
+  PFN_cuMemGetHandleForAddressRange_v11070 handle_for_range = nullptr;
 
   /// Throws CudaError when there is no driver or it lacks one of them.
   static const CudaDriver& get();

@@ -11,6 +11,7 @@
 #include "hw/copy/cuda_copy_engine.h"
 #include "hw/cuda/cuda_devices.h"
 #include "hw/cuda/cuda_raii.h"
+#include "hw/cuda/driver_raii.h"
 #include "hw/device/cuda_block.h"
 #include "hw/proof/activity_recorder.h"
 #include "hw/stream/cuda_streams.h"
@@ -58,6 +59,20 @@ class CudaDevice final : public Device {
     use();
     ActivityRecorder::instance().start();
   }
+  DmaBufExport dma_buf_export(std::span<const std::byte> memory) override {
+    use();
+    cudaPointerAttributes attributes{};
+    const bool is_known = cudaPointerGetAttributes(&attributes, memory.data()) == cudaSuccess;
+    if (!is_known || attributes.type != cudaMemoryTypeDevice) return {};
+    return [this](std::span<std::byte> range) {
+      use();
+      int descriptor = -1;
+      const CUresult result = CudaDriver::get().handle_for_range(
+          &descriptor, reinterpret_cast<CUdeviceptr>(range.data()), range.size(),
+          CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0);
+      return result == CUDA_SUCCESS ? FileDescriptor(descriptor) : FileDescriptor();
+    };
+  }
   ZeroSmVerdict stop_recording() override {
     use();
     return judge(ActivityRecorder::instance().stop());
@@ -86,9 +101,23 @@ class CudaDevice final : public Device {
   const CudaGpu gpu_;
 };
 
-/// CUDA's number of each physical GPU of the topology.
-std::vector<int> ordinals(const HwOptions& options, const engine::Topology& topology, int gpus) {
-  const int wanted = topology.device_count();
+/// The physical GPUs that are on this host, in ascending order: all of the topology, or where RDMA
+/// joins hosts those of the rank's node.
+std::vector<int> physical_here(const HwOptions& options, const engine::Topology& topology,
+                               engine::Rank rank) {
+  std::set<int> here;
+  for (int i = 0; i < topology.gpu_count(); ++i) {
+    const engine::Gpu& gpu = topology.gpu(engine::GpuId(i));
+    if (options.link != LinkKind::kVerbs || gpu.node == topology.node_of(rank)) {
+      here.insert(gpu.physical);
+    }
+  }
+  return {here.begin(), here.end()};
+}
+
+/// CUDA's number of each physical GPU of this host.
+std::vector<int> ordinals(const HwOptions& options, const engine::Topology& topology, int wanted,
+                          int gpus) {
   if (!options.devices.empty() && std::ssize(options.devices) != wanted) {
     throw ConfigError(
         fmt::format("devices: {} numbers; expected {}, one for each GPU of topology '{}'",
@@ -133,11 +162,13 @@ std::unique_ptr<Device> make_cuda_device(const HwOptions& options, const engine:
   if (gpus.empty()) {
     throw ConfigError("copy = 'cuda': CUDA finds no GPU or no driver here; expected host");
   }
-  const std::vector<int> own = ordinals(options, topology, static_cast<int>(gpus.size()));
+  const std::vector<int> physical = physical_here(options, topology, rank);
+  const std::vector<int> own =
+      ordinals(options, topology, static_cast<int>(physical.size()), static_cast<int>(gpus.size()));
   enable_peers(own);
-  const int physical = topology.gpu(topology.gpu_of(rank)).physical;
-  const CudaGpu& gpu =
-      gpus.at(static_cast<std::size_t>(own.at(static_cast<std::size_t>(physical))));
+  const auto place =
+      std::ranges::find(physical, topology.gpu(topology.gpu_of(rank)).physical) - physical.begin();
+  const CudaGpu& gpu = gpus.at(static_cast<std::size_t>(own.at(static_cast<std::size_t>(place))));
   if (!gpu.memory_operations_64) {
     throw ConfigError(fmt::format(
         "copy = 'cuda': GPU {} ({}) has no 64-bit stream memory operations, which its gates need",

@@ -8,6 +8,7 @@
 
 #include "engine/topology/topology.h"
 #include "hw/copy/copy_engine.h"
+#include "hw/device/dma_buf.h"
 #include "hw/device/memory_block.h"
 #include "hw/fabric/hw_options.h"
 #include "hw/proof/zero_sm_verdict.h"
@@ -33,6 +34,8 @@ class Device {
   virtual std::shared_ptr<MemoryBlock> attach(const BlockName& name, FileDescriptor descriptor) = 0;
   /// Lets copies and streams of the GPU use memory of the host for as long as the result lives.
   virtual std::shared_ptr<const void> pin(std::span<std::byte> memory) = 0;
+  /// How NICs can be given access to it; null for memory that is no GPU's.
+  virtual DmaBufExport dma_buf_export(std::span<const std::byte> memory) = 0;
   /// The slots of a GPU's place lie in its memory, not in the host's.
   [[nodiscard]] virtual bool has_own_memory() const = 0;
 

@@ -16,6 +16,7 @@ class HostDevice final : public Device {
   }
   std::shared_ptr<MemoryBlock> attach(const BlockName& name, FileDescriptor descriptor) override;
   std::shared_ptr<const void> pin(std::span<std::byte> /*memory*/) override { return nullptr; }
+  DmaBufExport dma_buf_export(std::span<const std::byte> /*memory*/) override { return {}; }
   [[nodiscard]] bool has_own_memory() const override { return false; }
   void read(std::span<std::byte> to, const std::byte* from) override;
   void write(std::byte* to, std::span<const std::byte> from) override;

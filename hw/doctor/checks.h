@@ -12,7 +12,7 @@ enum class Finding : std::uint8_t {
   kOk,
   kInfo,     ///< something this machine lacks that host×loopback does not need
   kWarning,  ///< works, but slowly
-  kProblem,  ///< `hoccl run` will fail
+  kProblem,  ///< `hoccl run` will fail; of what RDMA needs: with --link verbs
 };
 
 /// One thing that was looked at.

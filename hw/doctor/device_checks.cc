@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <fstream>
 
 #include "hw/device/device.h"
@@ -12,16 +10,6 @@
 
 namespace hoccl::hw {
 namespace {
-
-std::vector<std::string> names_in(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    names.push_back(entry.path().filename().string());
-  }
-  std::ranges::sort(names);
-  return names;
-}
 
 /// The first line of the kernel module's version file; empty without one.
 std::string driver_version() {
@@ -60,15 +48,6 @@ Check check_gpus() {
             "for --copy cuda build with HOCCL_CUDA=ON"};
   }
   return check_cuda();
-}
-
-Check check_rdma_devices() {
-  const std::vector<std::string> devices = names_in("/sys/class/infiniband");
-  if (devices.empty()) {
-    return {"RDMA devices", Finding::kInfo, "none", "not needed: --link loopback plays the NICs"};
-  }
-  return {"RDMA devices", Finding::kInfo, fmt::format("{}", fmt::join(devices, ", ")),
-          "not used: this program has the loopback links only"};
 }
 
 }  // namespace hoccl::hw

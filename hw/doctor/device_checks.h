@@ -6,6 +6,5 @@ namespace hoccl::hw {
 
 // What other backends would use. Looks into the system's files only.
 Check check_gpus();
-Check check_rdma_devices();
 
 }  // namespace hoccl::hw

@@ -86,14 +86,6 @@ Check check_open_files(int ranks) {
   return {"open files", Finding::kProblem, found, fmt::format("ulimit -n {}", needed)};
 }
 
-Check check_pinned_memory() {
-  const auto limit = limit_of(RLIMIT_MEMLOCK);
-  if (!limit) return {"pinned memory", Finding::kOk, "unlimited", ""};
-  return {"pinned memory", Finding::kInfo,
-          fmt::format("at most {}", to_string(Bytes(static_cast<std::int64_t>(*limit)))),
-          "enough here; RDMA and GPUs will want ulimit -l unlimited"};
-}
-
 Check check_shared_memory() {
   try {
     const SharedMemory memory = SharedMemory::create("hoccl-doctor", kPage);

@@ -8,7 +8,6 @@ namespace hoccl::hw {
 Check check_cores(int ranks);
 Check check_memory(engine::Bytes slot_memory);
 Check check_open_files(int ranks);
-Check check_pinned_memory();
 Check check_shared_memory();
 Check check_futex();
 Check check_unix_sockets();

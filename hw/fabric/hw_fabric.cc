@@ -52,12 +52,23 @@ void require_reachable_slots(const engine::Topology& topology, const HwOptions& 
       topology.name()));
 }
 
+std::string describe(const VerbsOptions& options) {
+  return fmt::format(
+      "RDMA devices '{}', GID index {}, MTU {}, traffic class {}, service level {}, timeout {}, "
+      "{} retries, probes every {} s",
+      options.devices, options.gid_index ? std::to_string(*options.gid_index) : "automatic",
+      options.mtu_bytes ? std::to_string(*options.mtu_bytes) : "automatic", options.traffic_class,
+      options.service_level, options.timeout, options.retries, options.probe_interval.count());
+}
+
 std::string describe(const engine::Topology& topology, const HwOptions& options) {
   return fmt::format(
-      "topology {} with {} ranks, copy {}, link {}, {} slots of {}, link rate {} B/s, delay {} s",
+      "topology {} with {} ranks, copy {}, link {}, {} slots of {}, link rate {} B/s, delay {} s, "
+      "{}",
       topology.name(), topology.rank_count(), to_string(options.copy), to_string(options.link),
       options.slots, to_string(options.slot_size),
-      options.link_rate ? options.link_rate->value() : 0.0, options.link_delay.count());
+      options.link_rate ? options.link_rate->value() : 0.0, options.link_delay.count(),
+      describe(options.verbs));
 }
 
 }  // namespace
@@ -97,7 +108,10 @@ BufferHandle HwFabric::register_buffer(std::span<std::byte> memory) {
   return impl_->port->node().buffers().add(memory);
 }
 
-void HwFabric::release(BufferHandle buffer) { impl_->port->node().buffers().release(buffer); }
+void HwFabric::release(BufferHandle buffer) {
+  impl_->port->link().release_buffer(buffer);
+  impl_->port->node().buffers().release(buffer);
+}
 
 std::span<std::byte> HwFabric::bytes(const Region& region) {
   return {impl_->port->node().bytes(region).data, static_cast<std::size_t>(region.size.count())};
@@ -136,6 +150,12 @@ void HwFabric::synchronize(StreamId stream) { impl_->port->streams().synchronize
 std::optional<engine::Seconds> HwFabric::finished_at() const { return impl_->port->finished_at(); }
 
 void HwFabric::require_healthy(StreamId stream) { impl_->port->streams().require_healthy(stream); }
+
+void HwFabric::progress() { (void)impl_->port->look_at_link(); }
+
+std::string HwFabric::link_description() const { return impl_->port->link().description(); }
+
+void HwFabric::break_queue_pair(std::uint64_t index) { impl_->port->break_queue_pair(index); }
 
 bool HwFabric::idle() const { return impl_->port->idle(); }
 

@@ -71,6 +71,14 @@ class HwFabric final : public engine::Fabric {
   /// Throws CudaError when the stream's GPU has failed: what waits in the stream never ends then.
   void require_healthy(engine::StreamId stream);
 
+  /// Lets the link go on with what is under way, as a proxy's poll() would. Only while no proxy
+  /// polls.
+  void progress();
+  /// For people: the NICs, and how they reach the slots; empty for links without any.
+  [[nodiscard]] std::string link_description() const;
+  /// For tests of failures: from the proxy's next step on, the index-th connected queue pair of
+  /// this rank (modulo their number) is in error.
+  void break_queue_pair(std::uint64_t index);
   /// Nothing of this rank is under way any more, so that without new calls nothing happens; streams
   /// that wait at a gate and completions that wait to be polled do not count. For tests: all ranks
   /// must be asked, twice in a row.

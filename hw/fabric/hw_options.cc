@@ -32,6 +32,8 @@ std::string_view to_string(LinkKind kind) {
       return "loopback";
     case LinkKind::kLoopbackMap:
       return "loopback-map";
+    case LinkKind::kVerbs:
+      return "verbs";
   }
   return "?";
 }
@@ -52,11 +54,11 @@ GateKind parse_gate_kind(std::string_view name) {
 }
 
 LinkKind parse_link_kind(std::string_view name) {
-  for (const LinkKind kind : {LinkKind::kLoopback, LinkKind::kLoopbackMap}) {
+  for (const LinkKind kind : {LinkKind::kLoopback, LinkKind::kLoopbackMap, LinkKind::kVerbs}) {
     if (name == to_string(kind)) return kind;
   }
   throw engine::ConfigError(
-      fmt::format("link = '{}': expected loopback or loopback-map (verbs is not built)", name));
+      fmt::format("link = '{}': expected verbs, loopback or loopback-map", name));
 }
 
 }  // namespace hoccl::hw

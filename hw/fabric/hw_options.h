@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/base/units.h"
+#include "hw/verbs/verbs_options.h"
 
 namespace hoccl::hw {
 
@@ -15,9 +16,9 @@ enum class CopyKind : std::uint8_t { kHost, kCuda };
 /// calls a function that does. It waits at a gate by a memory operation in both, because a host
 /// function that waits would hold up all other host functions of the process.
 enum class GateKind : std::uint8_t { kMemoryOperations, kHostFunctions };
-/// What a wire leg is: shared memory copied by a thread that plays the NIC, or a slot that changes
-/// owner without being copied, for measuring the copy legs alone.
-enum class LinkKind : std::uint8_t { kLoopback, kLoopbackMap };
+/// What a wire leg is: shared memory copied by a thread that plays the NIC; a slot that changes
+/// owner without being copied, for measuring the copy legs alone; or RDMA.
+enum class LinkKind : std::uint8_t { kLoopback, kLoopbackMap, kVerbs };
 
 std::string_view to_string(CopyKind kind);
 std::string_view to_string(GateKind kind);
@@ -37,6 +38,8 @@ struct HwOptions {
   std::optional<engine::BytesPerSecond> link_rate;
   /// loopback only: from the last byte sent to its arrival.
   engine::Seconds link_delay{0.0};
+  /// verbs only.
+  VerbsOptions verbs = {};
   /// host only: worker threads of each copy engine.
   int copy_threads = 1;
   /// cuda only.
@@ -50,5 +53,8 @@ struct HwOptions {
 /// Throws ConfigError when this program, or this machine as far as its files tell, cannot copy so.
 /// Does not start CUDA, which would start threads.
 void require_available(CopyKind kind);
+/// The same for a link; also when options of verbs are given for another one, or one is out of
+/// range.
+void require_available(LinkKind kind, const VerbsOptions& options);
 
 }  // namespace hoccl::hw

@@ -8,8 +8,7 @@
 
 #include "engine/base/check.h"
 #include "engine/pipeline/command.h"
-#include "hw/link/loopback_link.h"
-#include "hw/link/map_link.h"
+#include "hw/fabric/make_link.h"
 #include "hw/system/warning.h"
 
 namespace hoccl::hw {
@@ -41,15 +40,29 @@ Seconds thread_cpu_time() {
   return Seconds(static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec));
 }
 
-std::unique_ptr<Link> make_link(const HwOptions& options, Node& node, LegTrace& trace) {
-  switch (options.link) {
-    case LinkKind::kLoopback:
-      return std::make_unique<LoopbackLink>(
-          node, LoopbackLink::Wire{options.link_rate, options.link_delay}, trace);
-    case LinkKind::kLoopbackMap:
-      return std::make_unique<MapLink>(node);
+/// The ranks that share memory: all of them where shared memory is the wire, else those of a node
+/// of the topology.
+std::vector<Rank> ranks_sharing_memory(const engine::Topology& topology, Rank rank,
+                                       const HwOptions& options) {
+  std::vector<Rank> ranks;
+  if (options.link == LinkKind::kVerbs) {
+    const auto local = topology.ranks_of(topology.node_of(rank));
+    ranks.assign(local.begin(), local.end());
+  } else {
+    for (int other = 0; other < topology.rank_count(); ++other) ranks.emplace_back(other);
   }
-  return nullptr;
+  return ranks;
+}
+
+/// Slots lie where NICs reach them.
+StagingPool::Shape shape_of_slots(const HwOptions& options, const engine::Topology& topology,
+                                  Rank rank, Device& device) {
+  StagingPool::Shape shape{options.slots, options.slot_size};
+  const std::string objection = objection_to_gpu_slots(options, topology, rank, device);
+  if (objection.empty()) return shape;
+  warn(fmt::format("hoccl: rank {}: slots lie in the host's memory: {}\n", rank, objection));
+  shape.in_host_memory = true;
+  return shape;
 }
 
 }  // namespace
@@ -93,15 +106,18 @@ HwPort::HwPort(Bootstrap& bootstrap, const engine::Topology& topology, const HwO
              .receive_slots = options.slots},
       trace_(rank_),
       device_(make_device(options, topology, rank_)) {
-  node_ = std::make_unique<Node>(
-      bootstrap, topology, StagingPool::Shape{options.slots, options.slot_size}, *device_,
-      Node::Events{[this](const Completion& completion) { put(completion); },
-                   [this](Rank peer, bool died) { lost(peer, died); }});
+  node_ =
+      std::make_unique<Node>(bootstrap, topology, ranks_sharing_memory(topology, rank_, options),
+                             shape_of_slots(options, topology, rank_, *device_), *device_,
+                             Node::Events{[this](const Completion& completion) { put(completion); },
+                                          [this](Rank peer, bool died) { lost(peer, died); }});
   foreground_ = std::make_unique<ForegroundBoard>(rank_, topology, node_->segments());
   copy_board_ = std::make_unique<CopyBoard>(rank_, topology, node_->segments());
   streams_ = device_->make_streams([this](const engine::GateReached& reached) { tell(reached); });
   copies_ = device_->make_copy_engine([this] { doorbell().ring(); }, trace_);
-  link_ = make_link(options, *node_, trace_);
+  link_ = make_link(options, bootstrap, topology, *node_, *device_, trace_,
+                    LinkEvents{[this](const Completion& completion) { put(completion); },
+                               [this](Rank peer, bool died) { lost(peer, died); }});
 }
 
 HwPort::~HwPort() = default;
@@ -137,6 +153,7 @@ Ticket HwPort::post_write(QueuePairId queue_pair, const engine::WriteRequest& re
 void HwPort::post_message(Rank target, const Message& message) {
   activity_ += 1;
   work_.posts += 1;
+  if (!node_->is_member(target)) return link_->post_message(target, message);
   Record record;
   std::memcpy(record.payload.data(), message.bytes.data(), record.payload.size());
   node_->messenger().send(target, record);
@@ -151,8 +168,12 @@ const engine::StagingPlace& HwPort::staging(PlaceId place) const {
 }
 
 void HwPort::export_buffer(BufferHandle buffer) { node_->buffers().export_buffer(buffer); }
-void HwPort::register_buffer(BufferHandle buffer) { node_->buffers().register_buffer(buffer); }
-void HwPort::import_buffer(BufferHandle buffer) { node_->buffers().import_buffer(buffer); }
+void HwPort::register_buffer(BufferHandle buffer) {
+  if (!link_->register_buffer(buffer)) node_->buffers().register_buffer(buffer);
+}
+void HwPort::import_buffer(BufferHandle buffer) {
+  if (!link_->import_buffer(buffer)) node_->buffers().import_buffer(buffer);
+}
 
 void HwPort::open_gate(Gate gate, Sequence sequence) {
   work_.notices += 1;
@@ -215,6 +236,11 @@ void HwPort::lost(Rank peer, bool died) {
     letters_.fetch_add(1, std::memory_order_release);
   }
   if (died) warn(fmt::format("hoccl: rank {}: rank {} has died\n", rank_, peer));
+}
+
+void HwPort::break_queue_pair(std::uint64_t index) {
+  to_be_broken_.store(static_cast<std::int64_t>(index), std::memory_order_release);
+  doorbell().ring();
 }
 
 bool HwPort::idle() const {

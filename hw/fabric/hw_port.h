@@ -88,6 +88,14 @@ class HwPort final : public engine::Port {
   [[nodiscard]] engine::Seconds submit_time() const;
   /// Grows with everything the polling thread posts or hears.
   [[nodiscard]] std::int64_t activity() const { return activity_; }
+  /// Polling thread: whether poll() has something of the link.
+  [[nodiscard]] bool look_at_link() { return link_->look(); }
+  /// Polling thread, before it sleeps: from now on what the link has rings the doorbell. Returns
+  /// whether it has something.
+  [[nodiscard]] bool arm_link() { return link_->arm(); }
+  [[nodiscard]] Link& link() { return *link_; }
+  /// See HwFabric.
+  void break_queue_pair(std::uint64_t index);
   /// All of it so far. Polling thread.
   [[nodiscard]] const ProxyWork& work() const { return work_; }
 
@@ -103,7 +111,10 @@ class HwPort final : public engine::Port {
   std::size_t take_mailbox(std::span<engine::Completion> out);
   // Each fills in the next one of its kind; false when there is none.
   bool next_foreground(engine::Completion& out);
+  bool next_from_link(engine::Completion& out);
   bool next_from_lost_peers(engine::Completion& out);
+  /// The node's parts forget a peer that can touch memory no more.
+  void forget(engine::Rank peer, engine::Completion& out);
   bool next_record(engine::Completion& out);
   bool accept(engine::Rank sender, const Record& record, engine::Completion& out);
   void expel(engine::Rank peer, const std::string& why);
@@ -120,6 +131,7 @@ class HwPort final : public engine::Port {
   mutable std::mutex finished_mutex_;
   std::map<engine::WorkId, engine::Status> finished_;
   std::optional<engine::Seconds> finished_at_;
+  std::atomic<std::int64_t> to_be_broken_{-1};  ///< a queue pair; none: negative
   bool foreground_reported_ = false;
   std::atomic<double> submit_seconds_{0.0};
   std::atomic<double> polled_at_{monotonic_now().count()};

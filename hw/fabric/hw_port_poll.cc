@@ -35,6 +35,9 @@ std::size_t HwPort::poll(std::span<Completion> out) {
   // Another look in the same step comes only after one that had no room for all.
   if (!filled_) polled_at_.store(monotonic_now().count(), std::memory_order_relaxed);
   node_->messenger().send_waiting();
+  if (to_be_broken_.load(std::memory_order_relaxed) >= 0) {
+    link_->break_queue_pair(static_cast<std::uint64_t>(to_be_broken_.exchange(-1)));
+  }
   const std::size_t count = gather(out);
   filled_ = count == out.size();
   activity_ += static_cast<std::int64_t>(count);
@@ -64,7 +67,7 @@ std::size_t HwPort::gather(std::span<Completion> out) {
   };
   drain_all(*streams_);
   drain_all(*copies_);
-  if (rung) drain_all(*link_);
+  if (rung || link_->look()) drain([this](Completion& next) { return next_from_link(next); });
   drain([this](Completion& next) { return next_foreground(next); });
   if (!rung) return count;
   // What a lost peer has said comes before the news of its loss.
@@ -92,6 +95,23 @@ bool HwPort::next_foreground(Completion& out) {
   foreground_reported_ = active;
   out = engine::ForegroundChanged{active};
   return true;
+}
+
+bool HwPort::next_from_link(Completion& out) {
+  while (const auto event = link_->poll()) {
+    if (const auto* done = std::get_if<engine::WritesDone>(&*event)) {
+      out = *done;
+      return true;
+    }
+    if (const auto* received = std::get_if<Received>(&*event)) {
+      if (lost_.contains(received->sender)) continue;
+      if (accept(received->sender, received->record, out)) return true;
+      continue;
+    }
+    forget(std::get<Gone>(*event).peer, out);
+    return true;
+  }
+  return false;
 }
 
 bool HwPort::next_record(Completion& out) {
@@ -123,6 +143,10 @@ bool HwPort::next_from_lost_peers(Completion& out) {
     newly_lost_.pop_front();
     letters_.fetch_sub(1, std::memory_order_relaxed);
   } while (lost_.contains(peer));
+  if (!node_->is_member(peer)) {
+    link_->peer_lost(peer);  // which says when it can touch memory no more
+    return next_from_link(out) || next_from_lost_peers(out);
+  }
   Record record;
   if (node_->messenger().receive_from(peer, record) == RecordRing::Popped::kRecord) {
     // It came between the look into the rings and the news.
@@ -131,21 +155,25 @@ bool HwPort::next_from_lost_peers(Completion& out) {
     letters_.fetch_add(1, std::memory_order_relaxed);
     return accept(peer, record, out) || next_from_lost_peers(out);
   }
+  link_->peer_lost(peer);
+  forget(peer, out);
+  return true;
+}
+
+void HwPort::forget(Rank peer, Completion& out) {
   lost_.insert(peer);
   node_->messenger().lose(peer);
-  link_->peer_lost(peer);
   foreground_->peer_lost(peer);
   copy_board_->peer_lost(peer);
   node_->buffers().peer_lost(peer);  // its refusals come after the news
   out = engine::PeerLost{peer};
-  return true;
 }
 
 /// A peer that says what no proxy would say is broken, but while it lives it may still write where
 /// it was allowed to. So it is ended, and taken for lost when the mesh reports its end.
 void HwPort::expel(Rank peer, const std::string& why) {
   node_->messenger().lose(peer);
-  const bool killed = node_->kill(peer);
+  const bool killed = !link_->expel(peer) && node_->kill(peer);
   warn(fmt::format("hoccl: rank {}: {} rank {}: {}\n", rank_,
                    killed ? "has killed" : "listens no more to", peer, why));
 }

@@ -107,8 +107,11 @@ struct ProxyThread::Impl {
   void rest(std::uint32_t seen) {
     Seconds now = monotonic_now();
     const Seconds end = now + spin();
-    while (port.doorbell().rings() == seen && now < end) now = monotonic_now();
-    if (port.doorbell().rings() != seen) return;
+    while (port.doorbell().rings() == seen && now < end) {
+      if (port.look_at_link()) return;
+      now = monotonic_now();
+    }
+    if (port.doorbell().rings() != seen || port.arm_link()) return;
     std::optional<Seconds> timeout;
     if (const auto deadline = proxy.next_deadline()) timeout = *deadline - now;
     port.doorbell().wait(seen, timeout);

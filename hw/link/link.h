@@ -1,64 +1,68 @@
 #pragma once
 
-#include <atomic>
-#include <deque>
-#include <map>
-#include <mutex>
+#include <cstdint>
 #include <optional>
-#include <set>
-#include <tuple>
+#include <string>
+#include <variant>
 
 #include "engine/fabric.h"
-#include "hw/node/messenger.h"
+#include "hw/node/record_ring.h"
 
 namespace hoccl::hw {
 
-/// The NICs that one rank may use, and their queue pairs. Posting and polling is one
-/// thread's, carrying may be another's.
+/// Something a rank of another node has told this one.
+struct Received {
+  engine::Rank sender;
+  Record record;
+};
+/// The peer can touch no memory of this rank any more, and nothing of it is to come.
+struct Gone {
+  engine::Rank peer;
+};
+using LinkEvent = std::variant<engine::WritesDone, Received, Gone>;
+
+/// The NICs that one rank may use, their queue pairs, and the way to ranks that share no memory
+/// with it. One thread at a time, the proxy's.
 class Link {
  public:
-  Link(Messenger& messenger, Doorbell& doorbell);
   virtual ~Link() = default;
 
-  engine::QueuePairId queue_pair(engine::NicId local, engine::NicId remote, engine::Rank peer,
-                                 int index);
-  engine::Ticket post_write(engine::QueuePairId queue_pair, const engine::WriteRequest& request);
-  /// What has completed since it was last asked, one queue pair at a time.
-  std::optional<engine::WritesDone> poll();
-  /// Writes to this rank end with an error from now on.
-  void peer_lost(engine::Rank peer);
-  /// No write is under way.
-  [[nodiscard]] bool idle() const;
+  virtual engine::QueuePairId queue_pair(engine::NicId local, engine::NicId remote,
+                                         engine::Rank peer, int index) = 0;
+  virtual engine::Ticket post_write(engine::QueuePairId queue_pair,
+                                    const engine::WriteRequest& request) = 0;
+  /// To a rank that is no member of this one's node.
+  virtual void post_message(engine::Rank target, const engine::Message& message) = 0;
+  /// What has happened since it was last asked, one thing at a time.
+  virtual std::optional<LinkEvent> poll() = 0;
+  /// Whether poll() has something. Links whose events all ring the doorbell need not look.
+  virtual bool look() { return false; }
+  /// Before the proxy sleeps: from now on what happens rings the doorbell. Returns what look()
+  /// does.
+  virtual bool arm() { return false; }
 
- protected:
-  struct QueuePair {
-    engine::QueuePairId id;
-    engine::NicId local;
-    engine::NicId remote;
-    engine::Rank peer;
-    std::int64_t posted = 0;          ///< posting thread
-    std::int64_t reported = 0;        ///< posting thread
-    std::deque<std::int64_t> failed;  ///< tickets, ascending; under mutex_
-    std::atomic<std::int64_t> done{0};
-  };
-  struct Write {
-    QueuePair* queue_pair = nullptr;
-    std::int64_t ticket = 0;
-    engine::WriteRequest request;
-  };
-  /// Moves the bytes, then arrives(); in order per queue pair.
-  virtual void carry(const Write& write) = 0;
-  /// The write is there: tells the peer, unless it is lost, and completes the write.
-  void arrives(const Write& write);
+  /// Writes to this rank end with an error from now on. A peer that is no member of the node yields
+  /// Gone when it cannot touch memory any more.
+  virtual void peer_lost(engine::Rank peer) = 0;
+  /// Ends what there is between this rank and one that talks nonsense; as if it were lost. False:
+  /// that is for the node to do.
+  virtual bool expel(engine::Rank /*peer*/) { return false; }
+  /// Nothing is under way.
+  [[nodiscard]] virtual bool idle() const = 0;
 
- private:
-  Messenger& messenger_;
-  Doorbell& doorbell_;
-  std::map<std::tuple<engine::NicId, engine::NicId, engine::Rank, int>, engine::QueuePairId> ids_;
-  mutable std::mutex mutex_;
-  std::deque<QueuePair> queue_pairs_;  ///< by id; its growth under mutex_
-  std::set<engine::Rank> lost_;        ///< under mutex_
-  std::atomic<std::int64_t> under_way_{0};
+  // User buffers, which this rank has or which a rank that shares no memory with it has. Links that
+  // map what they write leave all of it to the node.
+
+  /// Yields BufferRegistered and BufferImported to the node's `completed`.
+  virtual bool register_buffer(engine::BufferHandle /*buffer*/) { return false; }
+  virtual bool import_buffer(engine::BufferHandle /*buffer*/) { return false; }
+  virtual void release_buffer(engine::BufferHandle /*buffer*/) {}
+
+  /// For people: the NICs and how they reach the slots; empty where there are none.
+  [[nodiscard]] virtual std::string description() const { return {}; }
+  /// For tests of what follows: the index-th queue pair that is connected (modulo their number)
+  /// fails. False: there is none. Of the proxy's thread.
+  virtual bool break_queue_pair(std::uint64_t /*index*/) { return false; }
 };
 
 }  // namespace hoccl::hw

@@ -12,7 +12,7 @@ namespace hoccl::hw {
 using engine::Seconds;
 
 LoopbackLink::LoopbackLink(Node& node, const Wire& wire, LegTrace& trace)
-    : Link(node.messenger(), node.doorbell()), node_(node), wire_(wire), trace_(trace) {}
+    : LocalLink(node.messenger(), node.doorbell()), node_(node), wire_(wire), trace_(trace) {}
 
 LoopbackLink::~LoopbackLink() {
   {

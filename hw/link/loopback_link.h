@@ -7,7 +7,7 @@
 #include <queue>
 #include <thread>
 
-#include "hw/link/link.h"
+#include "hw/link/local_link.h"
 #include "hw/node/node.h"
 #include "hw/trace/leg_trace.h"
 
@@ -16,7 +16,7 @@ namespace hoccl::hw {
 /// A thread plays the rank's NICs: it copies from send slots to the receive slots of the remote
 /// place, or from user buffer to user buffer; all processes of the host map them. With a rate, a
 /// NIC sends one write after the other at that rate; with a delay, each arrives that much later.
-class LoopbackLink final : public Link {
+class LoopbackLink final : public LocalLink {
  public:
   struct Wire {
     std::optional<engine::BytesPerSecond> rate;  ///< none: as fast as memcpy

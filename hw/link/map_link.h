@@ -1,17 +1,17 @@
 #pragma once
 
 #include "engine/base/check.h"
-#include "hw/link/link.h"
+#include "hw/link/local_link.h"
 #include "hw/node/node.h"
 
 namespace hoccl::hw {
 
 /// A wire on which nothing moves: the full send slot and the empty receive slot exchange their
 /// memory. For measuring the copy legs alone.
-class MapLink final : public Link {
+class MapLink final : public LocalLink {
  public:
   explicit MapLink(Node& node)
-      : Link(node.messenger(), node.doorbell()), staging_(node.staging()) {}
+      : LocalLink(node.messenger(), node.doorbell()), staging_(node.staging()) {}
 
  private:
   void carry(const Write& write) override {

@@ -261,6 +261,17 @@ PinnedBytes BufferRegistry::bytes(const Region& region) {
           entry->second.block};
 }
 
+BufferRegistry::Segment BufferRegistry::segment(BufferHandle buffer) const {
+  const std::scoped_lock lock(mutex_);
+  const OwnBuffer& own = own_.at(buffer.id);
+  if (own.allocation == nullptr) return {own.memory, own.memory, 0, nullptr};
+  const std::shared_ptr<MemoryBlock>& block = own.allocation->block;
+  return {own.memory,
+          {block->data(), static_cast<std::size_t>(block->size().count())},
+          block->identity(),
+          block};
+}
+
 bool BufferRegistry::idle() const {
   const std::scoped_lock lock(mutex_);
   return importing_.empty() && telling_ == 0;

@@ -41,6 +41,15 @@ class BufferRegistry {
   void import_buffer(engine::BufferHandle buffer);
   /// Of an own or an imported buffer.
   [[nodiscard]] PinnedBytes bytes(const engine::Region& region);
+  /// The memory of an own buffer, and of the whole allocation that it is part of: itself where
+  /// nothing is known of that.
+  struct Segment {
+    std::span<std::byte> buffer;
+    std::span<std::byte> whole;
+    std::uint64_t identity = 0;          ///< differs where another had the same address before
+    std::shared_ptr<MemoryBlock> block;  ///< keeps it; null where nothing is known
+  };
+  [[nodiscard]] Segment segment(engine::BufferHandle buffer) const;
 
   /// A packet of another rank's registry, on the mesh's thread.
   void receive(LocalMesh::Packet packet);

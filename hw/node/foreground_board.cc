@@ -14,7 +14,8 @@ ForegroundBoard::ForegroundBoard(Rank rank, const engine::Topology& topology,
     : rank_(rank), segments_(segments) {
   const auto device_of = [&](Rank of) { return topology.gpu(topology.gpu_of(of)).physical; };
   for (int other = 0; other < topology.rank_count(); ++other) {
-    if (device_of(Rank(other)) == device_of(rank)) all_sharers_.emplace_back(other);
+    const bool is_here = static_cast<bool>(segments[static_cast<std::size_t>(other)]);
+    if (is_here && device_of(Rank(other)) == device_of(rank)) all_sharers_.emplace_back(other);
   }
   living_sharers_ = all_sharers_;
 }

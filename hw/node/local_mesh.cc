@@ -32,9 +32,9 @@ constexpr engine::Seconds kRetryPause{0.01};
 }  // namespace
 
 struct LocalMesh::Impl {
-  explicit Impl(Bootstrap& bootstrap) : peers(static_cast<std::size_t>(bootstrap.size())) {
+  Impl(const Bootstrap& bootstrap, std::vector<MeshLink> links)
+      : peers(static_cast<std::size_t>(bootstrap.size())) {
     if (!wake) throw SystemError("make an eventfd");
-    std::vector<MeshLink> links = connect_local_ranks(bootstrap);
     for (std::size_t rank = 0; rank < links.size(); ++rank) {
       if (!links[rank].socket) continue;
       peers[rank].emplace(bootstrap.rank(), Rank(rank), std::move(links[rank]));
@@ -89,7 +89,11 @@ struct LocalMesh::Impl {
   std::thread thread;
 };
 
-LocalMesh::LocalMesh(Bootstrap& bootstrap) : impl_(std::make_unique<Impl>(bootstrap)) {}
+LocalMesh::LocalMesh(Bootstrap& bootstrap)
+    : impl_(std::make_unique<Impl>(bootstrap, connect_local_ranks(bootstrap))) {}
+
+LocalMesh::LocalMesh(Bootstrap& bootstrap, std::span<const Rank> members)
+    : impl_(std::make_unique<Impl>(bootstrap, connect_local_ranks(bootstrap, members))) {}
 
 LocalMesh::~LocalMesh() {
   for (std::optional<MeshPeer>& peer : impl_->peers) {
@@ -117,13 +121,14 @@ void LocalMesh::send(Rank peer, std::span<const std::byte> payload,
   HOCCL_CHECK(payload.size() <= kMaxPayload && descriptors.size() <= kMaxDescriptors,
               "a packet of {} bytes and {} descriptors", payload.size(), descriptors.size());
   std::optional<MeshPeer>& target = impl_->peers.at(peer.index());
-  HOCCL_CHECK(target.has_value(), "rank {} sends a packet to itself", peer);
+  HOCCL_CHECK(target.has_value(), "a packet to rank {}, which is this one or on another host",
+              peer);
   if (!target->send(MeshPacketKind::kData, payload, descriptors)) impl_->ring();
 }
 
 bool LocalMesh::kill_peer(Rank peer) {
   const std::optional<MeshPeer>& target = impl_->peers.at(peer.index());
-  HOCCL_CHECK(target.has_value(), "rank {} kills itself", peer);
+  HOCCL_CHECK(target.has_value(), "rank {} to be killed is this one or on another host", peer);
   return target->kill();
 }
 

@@ -29,9 +29,11 @@ class LocalMesh {
   static constexpr std::size_t kMaxPayload = 256;
   static constexpr std::size_t kMaxDescriptors = 4;
 
-  /// Collective over all ranks of the job, which must be on one host (throws BootstrapError naming
-  /// one that is not, and one that is lost before all are connected). Peers prove their user
-  /// (SO_PEERCRED) and the job's secret.
+  /// Collective over all ranks of the job; connects `members`, who must be on one host (throws
+  /// BootstrapError naming one that is not, and one that is lost before all are connected). Peers
+  /// prove their user (SO_PEERCRED) and the job's secret.
+  LocalMesh(Bootstrap& bootstrap, std::span<const engine::Rank> members);
+  /// Of a job that is on one host.
   explicit LocalMesh(Bootstrap& bootstrap);
   /// Says goodbye to all peers: for them this rank has left, not died. What was sent before goes
   /// first; until then the callbacks are called.
@@ -42,7 +44,7 @@ class LocalMesh {
   void start(std::function<void(Packet)> on_packet,
              std::function<void(engine::Rank, bool died)> on_lost);
 
-  /// To another rank, from any thread; never blocks. In order per peer. Nothing happens when the
+  /// To another member, from any thread; never blocks. In order per peer. Nothing happens when the
   /// peer is lost.
   void send(engine::Rank peer, std::span<const std::byte> payload,
             std::span<const int> descriptors = {});

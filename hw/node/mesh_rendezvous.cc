@@ -151,13 +151,13 @@ class Visit {
   std::optional<Visitor> visitor_;
 };
 
-void require_one_host(const Bootstrap& bootstrap) {
-  for (int rank = 0; rank < bootstrap.size(); ++rank) {
-    const std::string& host = bootstrap.host_of(Rank(rank));
-    const std::string& first = bootstrap.host_of(Rank(0));
+void require_one_host(const Bootstrap& bootstrap, std::span<const Rank> members) {
+  const std::string& first = bootstrap.host_of(members.front());
+  for (const Rank rank : members) {
+    const std::string& host = bootstrap.host_of(rank);
     if (host != first) {
-      throw BootstrapError(
-          fmt::format("rank {} is on host {}, rank 0 on {}: expected one host", rank, host, first));
+      throw BootstrapError(fmt::format("rank {} is on host {}, rank {} on {}: expected one host",
+                                       rank, host, members.front(), first));
     }
   }
 }
@@ -184,7 +184,13 @@ std::optional<std::string> objection_to_user(uid_t peer, uid_t self) {
 }
 
 std::vector<MeshLink> connect_local_ranks(Bootstrap& bootstrap) {
-  require_one_host(bootstrap);
+  std::vector<Rank> all;
+  for (int rank = 0; rank < bootstrap.size(); ++rank) all.emplace_back(rank);
+  return connect_local_ranks(bootstrap, all);
+}
+
+std::vector<MeshLink> connect_local_ranks(Bootstrap& bootstrap, std::span<const Rank> members) {
+  require_one_host(bootstrap, members);
   const Rank self = bootstrap.rank();
   const Deadline deadline(bootstrap.options().timeout);
   const MacKey key = bootstrap.secret().key(kLocalMeshPurpose);
@@ -197,8 +203,8 @@ std::vector<MeshLink> connect_local_ranks(Bootstrap& bootstrap) {
   // After this exchange every rank listens.
   const std::vector<std::string> names = bootstrap.all_gather(name);
   std::vector<Visit> visits;
-  for (int rank = 0; rank < self.value(); ++rank) {
-    visits.emplace_back(Rank(rank), names[static_cast<std::size_t>(rank)], key, introduction);
+  for (const Rank rank : members) {
+    if (rank < self) visits.emplace_back(rank, names[rank.index()], key, introduction);
   }
 
   std::vector<MeshLink> links(static_cast<std::size_t>(bootstrap.size()));
@@ -212,6 +218,8 @@ std::vector<MeshLink> connect_local_ranks(Bootstrap& bootstrap) {
       return stands;
     });
     std::vector<Rank> missing = doorkeeper.missing();
+    std::erase_if(missing,
+                  [&](Rank rank) { return std::ranges::find(members, rank) == members.end(); });
     if (visits.empty() && missing.empty()) break;
     if (deadline.passed()) {
       for (const Visit& visit : visits) missing.push_back(visit.target());

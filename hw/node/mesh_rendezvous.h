@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,13 @@ struct MeshLink {
   FileDescriptor process;
 };
 
-/// Collective: connects every two ranks of the job, all of which must be on one host; a rank
-/// connects to those below it. By rank, none for this one. Throws BootstrapError naming a rank that
-/// is elsewhere, was lost or did not come.
+/// Collective over all ranks of the job: connects every two of `members`, who are this rank and
+/// others, all on one host, and give the same members; a rank connects to those below it. By rank,
+/// none for this one and for ranks that are no members. Throws BootstrapError naming a rank that is
+/// elsewhere, was lost or did not come.
+std::vector<MeshLink> connect_local_ranks(Bootstrap& bootstrap,
+                                          std::span<const engine::Rank> members);
+/// Of a job that is on one host.
 std::vector<MeshLink> connect_local_ranks(Bootstrap& bootstrap);
 
 /// Why a process of user `peer` may not talk to one of user `self`.

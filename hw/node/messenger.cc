@@ -44,7 +44,7 @@ void Messenger::send_waiting() {
 }
 
 RecordRing::Popped Messenger::receive_from(engine::Rank sender, Record& record) {
-  if (lost_[sender.index()]) return RecordRing::Popped::kNothing;
+  if (lost_[sender.index()] || !segments_[rank_.index()]) return RecordRing::Popped::kNothing;
   RecordRing& ring = segments_[rank_.index()].ring_from(sender);
   const RecordRing::Popped popped = ring.pop(record);
   if (popped == RecordRing::Popped::kRecord && ring.take_room_wanted()) {

@@ -12,11 +12,11 @@
 
 namespace hoccl::hw {
 
-/// Carries records between this rank and all others of the host through their segments. Never
+/// Carries records between this rank and the others of the node through their segments. Never
 /// blocks: what finds a ring full waits here.
 class Messenger {
  public:
-  /// `segments` by rank, all attached.
+  /// `segments` by rank, attached before the first call; none for ranks of other nodes.
   Messenger(engine::Rank rank, const std::vector<RankSegment>& segments);
 
   /// From any thread; in order per target. Nothing happens when the target is lost.

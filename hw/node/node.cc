@@ -25,9 +25,10 @@ struct Node::SharePacket {
   BlockName frames = {};
 };
 
-Node::Node(Bootstrap& bootstrap, const engine::Topology& topology, const StagingPool::Shape& shape,
-           Device& device, Events events)
+Node::Node(Bootstrap& bootstrap, const engine::Topology& topology, std::vector<Rank> members,
+           const StagingPool::Shape& shape, Device& device, Events events)
     : rank_(bootstrap.rank()),
+      members_(std::move(members)),
       events_(std::move(events)),
       segments_(static_cast<std::size_t>(topology.rank_count())),
       staging_(topology, rank_, shape, device),
@@ -37,7 +38,7 @@ Node::Node(Bootstrap& bootstrap, const engine::Topology& topology, const Staging
                  events_.completed(completion);
                  doorbell().ring();
                }),
-      mesh_(bootstrap) {
+      mesh_(bootstrap, members_) {
   segments_[rank_.index()] = RankSegment::create(rank_, topology.rank_count());
   segment_pin_ = device.pin(segments_[rank_.index()].bytes());
   share(bootstrap);
@@ -47,9 +48,9 @@ void Node::share(Bootstrap& bootstrap) {
   mesh_.start([this](LocalMesh::Packet packet) { receive(std::move(packet)); },
               [this](Rank peer, bool died) { peer_lost(peer, died); });
   const auto send = [&](const SharePacket& packet, int descriptor) {
-    for (int peer = 0; peer < bootstrap.size(); ++peer) {
-      if (Rank(peer) == rank_) continue;
-      mesh_.send(Rank(peer), std::as_bytes(std::span(&packet, 1)), {&descriptor, 1});
+    for (const Rank peer : members_) {
+      if (peer == rank_) continue;
+      mesh_.send(peer, std::as_bytes(std::span(&packet, 1)), {&descriptor, 1});
     }
   };
   send({NodePacketKind::kSegment, -1, {}}, segments_[rank_.index()].descriptor());
@@ -70,9 +71,13 @@ void Node::share(Bootstrap& bootstrap) {
 }
 
 bool Node::complete() const {
-  return staging_.complete() &&
-         std::all_of(segments_.begin(), segments_.end(),
-                     [](const RankSegment& segment) { return static_cast<bool>(segment); });
+  return staging_.complete(members_) && std::ranges::all_of(members_, [this](Rank member) {
+           return static_cast<bool>(segments_[member.index()]);
+         });
+}
+
+bool Node::is_member(Rank rank) const {
+  return std::ranges::find(members_, rank) != members_.end();
 }
 
 void Node::receive(LocalMesh::Packet packet) {

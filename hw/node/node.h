@@ -18,7 +18,7 @@
 
 namespace hoccl::hw {
 
-/// What the ranks of one host share: segments, staging pools, user buffers.
+/// What ranks of one host share: segments, staging pools, user buffers.
 class Node {
  public:
   struct Events {
@@ -28,17 +28,19 @@ class Node {
     std::function<void(engine::Rank peer, bool died)> lost;
   };
 
-  /// Collective over all ranks: returns when everything of everybody is mapped. `events` may be
-  /// called from now on. Throws BootstrapError when a rank does not come.
-  Node(Bootstrap& bootstrap, const engine::Topology& topology, const StagingPool::Shape& shape,
-       Device& device, Events events);
+  /// Collective over all ranks of the job: returns when everything of all `members` (this rank and
+  /// those it shares memory with) is mapped. `events` may be called from now on. Throws
+  /// BootstrapError when a rank does not come.
+  Node(Bootstrap& bootstrap, const engine::Topology& topology, std::vector<engine::Rank> members,
+       const StagingPool::Shape& shape, Device& device, Events events);
 
   [[nodiscard]] const std::vector<RankSegment>& segments() const { return segments_; }
   [[nodiscard]] Doorbell& doorbell() const { return segments_[rank_.index()].doorbell(); }
   [[nodiscard]] StagingService& staging() { return staging_; }
   [[nodiscard]] BufferRegistry& buffers() { return buffers_; }
   [[nodiscard]] Messenger& messenger() { return messenger_; }
-  /// Ends the process of a peer; false where that is not possible.
+  [[nodiscard]] bool is_member(engine::Rank rank) const;
+  /// Ends the process of a member; false where that is not possible.
   bool kill(engine::Rank peer) { return mesh_.kill_peer(peer); }
   /// Memory of a user buffer or a slot.
   [[nodiscard]] PinnedBytes bytes(const engine::Region& region);
@@ -52,8 +54,9 @@ class Node {
   [[nodiscard]] bool complete() const;
 
   const engine::Rank rank_;
+  const std::vector<engine::Rank> members_;
   const Events events_;
-  std::vector<RankSegment> segments_;        ///< by rank
+  std::vector<RankSegment> segments_;        ///< by rank, none for ranks that are no members
   std::shared_ptr<const void> segment_pin_;  ///< the own one: streams write into it
   StagingService staging_;
   Messenger messenger_;

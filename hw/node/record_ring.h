@@ -10,7 +10,8 @@ namespace hoccl::hw {
 
 /// What one rank tells another through shared memory: a control message, or the arrival of a write.
 struct Record {
-  enum class Kind : std::uint32_t { kMessage = 1, kArrival = 2 };
+  /// Probes go between the links of two ranks only, to see whether a path works.
+  enum class Kind : std::uint32_t { kMessage = 1, kArrival = 2, kProbe = 3 };
   Kind kind = Kind::kMessage;
   std::int32_t local_nic = -1;   ///< arrivals: of the receiver
   std::int32_t remote_nic = -1;  ///< arrivals: of the sender

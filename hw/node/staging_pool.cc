@@ -74,6 +74,11 @@ std::atomic<StagingPool::Frame>& StagingPool::frame_of(SlotIndex slot) const {
   return reinterpret_cast<std::atomic<Frame>*>(memory_.data())[first + slot.index];
 }
 
+std::span<std::byte> StagingPool::slot_memory(bool receive) const {
+  const auto slots = static_cast<std::uint32_t>(shape_.slots);
+  return {frame(receive ? slots : 0), slots * frame_stride(shape_)};
+}
+
 std::byte* StagingPool::frame(std::uint32_t index) const {
   std::byte* frames =
       gpu_frames_ == nullptr ? memory_.data() + table_size(shape_) : gpu_frames_->data();

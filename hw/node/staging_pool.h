@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "engine/base/ids.h"
 #include "engine/base/units.h"
@@ -25,6 +26,8 @@ class StagingPool {
   struct Shape {
     int slots = 0;  ///< send slots and receive slots, each
     engine::Bytes slot_size;
+    /// Also those of a GPU's place lie in the host's memory, because no NIC reaches the GPU's.
+    bool in_host_memory = false;
   };
   /// Frame i of place p is number p * 2 * slots + i.
   using Frame = std::uint32_t;
@@ -47,13 +50,16 @@ class StagingPool {
   [[nodiscard]] std::atomic<Frame>& frame_of(SlotIndex slot) const;
   /// The bytes of this place's own i-th frame.
   [[nodiscard]] std::byte* frame(std::uint32_t index) const;
+  /// The frames that the send slots, or the receive slots, have from the beginning.
+  [[nodiscard]] std::span<std::byte> slot_memory(bool receive) const;
+  /// From one frame to the next.
+  [[nodiscard]] static std::size_t frame_stride(const Shape& shape);
   [[nodiscard]] std::uint32_t frame_count() const {
     return 2 * static_cast<std::uint32_t>(shape_.slots);
   }
 
  private:
   [[nodiscard]] static std::size_t table_size(const Shape& shape);
-  [[nodiscard]] static std::size_t frame_stride(const Shape& shape);
   [[nodiscard]] static std::size_t frames_size(const Shape& shape);
   /// Of the shared memory.
   [[nodiscard]] static engine::Bytes size_for(const Shape& shape, bool on_gpu);

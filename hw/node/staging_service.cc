@@ -1,5 +1,6 @@
 #include "hw/node/staging_service.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/base/check.h"
@@ -30,7 +31,8 @@ StagingService::StagingService(const engine::Topology& topology, Rank rank,
     places_.push_back(place);
     if (place.host != rank) continue;
     own_.push_back(place.place);
-    const bool on_gpu = device.has_own_memory() && !topology.is_host(place.place);
+    const bool on_gpu =
+        device.has_own_memory() && !shape.in_host_memory && !topology.is_host(place.place);
     pools_[place.place.index()] = StagingPool::create(place.place, shape, device, on_gpu);
   }
 }
@@ -53,11 +55,11 @@ bool StagingService::is_missing(PlaceId place, Rank host) const {
          places_[place.index()].host == host && !pools_[place.index()];
 }
 
-bool StagingService::complete() const {
-  for (const StagingPlace& place : places_) {
-    if (!place.host.is_none() && !pools_[place.place.index()]) return false;
-  }
-  return true;
+bool StagingService::complete(std::span<const Rank> hosts) const {
+  return std::ranges::all_of(places_, [&](const StagingPlace& place) {
+    const bool is_ours = std::ranges::find(hosts, place.host) != hosts.end();
+    return !is_ours || static_cast<bool>(pools_[place.place.index()]);
+  });
 }
 
 const StagingPlace& StagingService::place(PlaceId place) const { return places_.at(place.index()); }
@@ -85,6 +87,12 @@ std::byte* StagingService::bytes(const Region& region) const {
   const StagingPool::Frame frame = pool.frame_of(located.slot).load(std::memory_order_acquire);
   return pools_[frame / pool.frame_count()].frame(frame % pool.frame_count()) +
          located.within.count();
+}
+
+std::size_t StagingService::offset_in_slot_memory(const Region& region) const {
+  const Located located = locate(region);
+  return located.slot.index * StagingPool::frame_stride(shape_) +
+         static_cast<std::size_t>(located.within.count());
 }
 
 void StagingService::exchange(const Region& one, const Region& other) {

@@ -10,9 +10,9 @@
 
 namespace hoccl::hw {
 
-/// The staging pools of all places of the host, as one rank sees them. A pool belongs to the place,
-/// not to a communicator: any rank can stage through it, and its host relays also for communicators
-/// it is not in.
+/// The staging pools of all places, as one rank sees them; it maps those of its own host. A pool
+/// belongs to the place, not to a communicator: any rank can stage through it, and its host relays
+/// also for communicators it is not in.
 class StagingService {
  public:
   /// Creates the pools of the places that `rank` hosts.
@@ -27,13 +27,26 @@ class StagingService {
   void attach(engine::PlaceId place, FileDescriptor descriptor, const BlockName& frames);
   /// `host` hosts the place and its pool is not attached yet.
   [[nodiscard]] bool is_missing(engine::PlaceId place, engine::Rank host) const;
-  /// All places with a host are attached.
-  [[nodiscard]] bool complete() const;
+  /// All places that these ranks host are attached.
+  [[nodiscard]] bool complete(std::span<const engine::Rank> hosts) const;
 
   [[nodiscard]] const engine::StagingPlace& place(engine::PlaceId place) const;
   [[nodiscard]] bool is_slot(engine::BufferHandle buffer) const;
   /// Where the bytes of a region of slots are now. It lies within one slot.
   [[nodiscard]] std::byte* bytes(const engine::Region& region) const;
+  /// All send slots, or receive slots, of a place that this rank hosts. Only where slots never
+  /// exchange their frames.
+  [[nodiscard]] std::span<std::byte> slot_memory(engine::PlaceId place, bool receive) const {
+    return pools_.at(place.index()).slot_memory(receive);
+  }
+  [[nodiscard]] bool is_on_gpu(engine::PlaceId place) const {
+    return pools_.at(place.index()).is_on_gpu();
+  }
+  /// Where in that memory a region of slots is, of any place.
+  [[nodiscard]] engine::PlaceId place_of(const engine::Region& region) const {
+    return locate(region).place;
+  }
+  [[nodiscard]] std::size_t offset_in_slot_memory(const engine::Region& region) const;
   /// The slots exchange their frames: what a write on the map link is. Both are the caller's.
   void exchange(const engine::Region& one, const engine::Region& other);
 

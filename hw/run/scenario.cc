@@ -48,6 +48,7 @@ void require_single_use(const RunScenario& scenario, const engine::Plan& plan) {
 /// A link that only hands slots over carries nothing from user buffer to user buffer, and the
 /// thread that plays a NIC reaches none on a GPU.
 void require_wire(const RunScenario& scenario) {
+  if (scenario.hardware.link == LinkKind::kVerbs) return;
   const bool on_gpu = scenario.hardware.copy == CopyKind::kCuda;
   if (scenario.hardware.link != LinkKind::kLoopbackMap && !on_gpu) return;
   const bool needs_wire =

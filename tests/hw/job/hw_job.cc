@@ -61,7 +61,10 @@ void HwFabricUnderTest::delay(Rank rank, StreamId stream, Seconds time) {
 void HwFabricUnderTest::run(std::span<engine::Proxy* const> proxies) {
   HOCCL_CHECK(proxies.empty(), "{} proxies away from their ranks", proxies.size());
   const auto all_idle = [this] {
-    return all_true(ranks_.call_all([](RankUnderTest& rank) { return rank.fabric().idle(); }));
+    return all_true(ranks_.call_all([](RankUnderTest& rank) {
+      rank.fabric().progress();
+      return rank.fabric().idle();
+    }));
   };
   if (!HwRanks::settle(all_idle, kGenerous)) throw RankFailed("the ranks do not become idle");
 }

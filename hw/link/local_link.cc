@@ -1,4 +1,4 @@
-#include "hw/link/link.h"
+#include "hw/link/local_link.h"
 
 #include <cstring>
 
@@ -14,9 +14,10 @@ using engine::Ticket;
 using engine::WriteRequest;
 using engine::WritesDone;
 
-Link::Link(Messenger& messenger, Doorbell& doorbell) : messenger_(messenger), doorbell_(doorbell) {}
+LocalLink::LocalLink(Messenger& messenger, Doorbell& doorbell)
+    : messenger_(messenger), doorbell_(doorbell) {}
 
-QueuePairId Link::queue_pair(NicId local, NicId remote, Rank peer, int index) {
+QueuePairId LocalLink::queue_pair(NicId local, NicId remote, Rank peer, int index) {
   const auto [entry, is_new] =
       ids_.try_emplace({local, remote, peer, index}, QueuePairId(queue_pairs_.size()));
   if (is_new) {
@@ -30,7 +31,7 @@ QueuePairId Link::queue_pair(NicId local, NicId remote, Rank peer, int index) {
   return entry->second;
 }
 
-Ticket Link::post_write(QueuePairId id, const WriteRequest& request) {
+Ticket LocalLink::post_write(QueuePairId id, const WriteRequest& request) {
   HOCCL_CHECK(request.local.size == request.remote.size && request.local.size.count() > 0,
               "write of {} bytes to a region of {}", request.local.size.count(),
               request.remote.size.count());
@@ -41,7 +42,12 @@ Ticket Link::post_write(QueuePairId id, const WriteRequest& request) {
   return Ticket(ticket);
 }
 
-void Link::arrives(const Write& write) {
+void LocalLink::post_message(Rank target, const engine::Message& /*message*/) {
+  HOCCL_CHECK(false, "a message to rank {}, which shares memory with this one, is not a link's",
+              target);
+}
+
+void LocalLink::arrives(const Write& write) {
   QueuePair& queue_pair = *write.queue_pair;
   bool is_lost = false;
   {
@@ -64,7 +70,7 @@ void Link::arrives(const Write& write) {
   doorbell_.ring();
 }
 
-std::optional<WritesDone> Link::poll() {
+std::optional<LinkEvent> LocalLink::poll() {
   for (QueuePair& queue_pair : queue_pairs_) {
     const std::int64_t done = queue_pair.done.load(std::memory_order_acquire);
     if (done == queue_pair.reported) continue;
@@ -79,11 +85,11 @@ std::optional<WritesDone> Link::poll() {
   return std::nullopt;
 }
 
-void Link::peer_lost(Rank peer) {
+void LocalLink::peer_lost(Rank peer) {
   const std::scoped_lock lock(mutex_);
   lost_.insert(peer);
 }
 
-bool Link::idle() const { return under_way_.load(std::memory_order_acquire) == 0; }
+bool LocalLink::idle() const { return under_way_.load(std::memory_order_acquire) == 0; }
 
 }  // namespace hoccl::hw

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace hoccl::hw {
+
+/// Where a GPU sits.
+struct NvidiaGpu {
+  std::string pci_path;  ///< as RdmaDevice::pci_path
+  int numa_node = -1;    ///< -1: unknown
+};
+
+/// The NVIDIA GPUs that the PCI bus of this host has, by address; starts no driver. CUDA numbers
+/// them so only with CUDA_DEVICE_ORDER=PCI_BUS_ID, and may have been told to leave some out.
+std::vector<NvidiaGpu> read_nvidia_gpus(const std::filesystem::path& sys = "/sys");
+
+}  // namespace hoccl::hw
