@@ -1,10 +1,12 @@
 #include "hw/doctor/rdma_checks.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <filesystem>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "hw/doctor/registration_check.h"
@@ -30,9 +32,8 @@ Check check_devices(const RdmaHost& host, const std::vector<RdmaDevice>& devices
   if (devices.empty()) {
     return {"RDMA devices", Finding::kInfo, "none", "not needed: --link loopback plays the NICs"};
   }
-  std::vector<std::string> names;
-  for (const RdmaDevice& device : devices) names.push_back(device.name);
-  const std::string found = fmt::format("{}", fmt::join(names, ", "));
+  std::string found;
+  for (const RdmaDevice& device : devices) found += (found.empty() ? "" : ", ") + device.name;
   if (!host.has_verbs_link) {
     return {"RDMA devices", Finding::kInfo, found, "for --link verbs build with HOCCL_VERBS=ON"};
   }

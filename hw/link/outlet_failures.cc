@@ -16,8 +16,8 @@ using engine::Seconds;
 
 namespace {
 
-/// A queue pair that fails by itself is made again on its path; when that one fails, too, before
-/// anything has come, the path is to blame.
+/// A queue pair that fails by itself, or on the only path there is, is made again on its path. When
+/// that one fails, too, before anything has come, the path is to blame.
 constexpr int kMaxFaults = 2;
 
 }  // namespace
@@ -27,7 +27,8 @@ void Outlets::fail(Outlet& outlet, bool path_failed, const std::string& why) {
   outlet.faults += 1;
   const bool is_probe = outlet.use == ConduitUse::kProbe;
   if (!is_probe) say(outlet, why);
-  if (path_failed || outlet.faults >= kMaxFaults) {
+  const bool may_move = path_failed && paths_.has_other(outlet.peer, outlet.path);
+  if (may_move || outlet.faults >= kMaxFaults) {
     outlet.faults = 0;
     mark_failed(outlet.peer, outlet.path);
   }

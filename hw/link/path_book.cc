@@ -26,6 +26,16 @@ std::optional<Path> PathBook::choose(Rank peer, const Path& preferred) const {
   return std::nullopt;
 }
 
+bool PathBook::has_other(Rank peer, const Path& path) const {
+  const std::uint32_t peer_nics = peers_.at(peer);
+  for (std::uint32_t own = 0; own < own_nics_; ++own) {
+    for (std::uint32_t other = 0; other < peer_nics; ++other) {
+      if (Path{own, other} != path && works(peer, {own, other})) return true;
+    }
+  }
+  return false;
+}
+
 bool PathBook::mark_failed(Rank peer, const Path& path, Seconds now) {
   return failed_.insert_or_assign({peer, path}, now + probe_interval_).second;
 }

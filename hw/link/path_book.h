@@ -35,6 +35,8 @@ class PathBook {
   [[nodiscard]] bool works(engine::Rank peer, const Path& path) const {
     return !failed_.contains({peer, path});
   }
+  /// Another path to the peer works.
+  [[nodiscard]] bool has_other(engine::Rank peer, const Path& path) const;
   /// Returns whether that is news.
   bool mark_failed(engine::Rank peer, const Path& path, engine::Seconds now);
   void mark_working(engine::Rank peer, const Path& path) { failed_.erase({peer, path}); }

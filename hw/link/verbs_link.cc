@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/base/check.h"
+#include "engine/base/config_error.h"
 #include "hw/bootstrap/bootstrap_error.h"
 #include "hw/nic/nic_choice.h"
 #include "hw/nic/nvidia_gpus.h"
@@ -24,6 +25,11 @@ using engine::Rank;
 using engine::Ticket;
 
 namespace {
+
+// What a rank says of itself when it starts; each is followed by text.
+constexpr char kIntroduction = 'i';
+constexpr char kBadInput = 'c';
+constexpr char kFailure = 'f';
 
 /// Taken from a completion queue at once.
 constexpr std::size_t kBatch = 32;
@@ -69,19 +75,7 @@ VerbsLink::VerbsLink(Bootstrap& bootstrap, const engine::Topology& topology, Nod
       node_(node),
       options_(options.verbs),
       events_(std::move(events)) {
-  std::vector<NicPort> opened;
-  for (const NicPort& port : ports_of(topology, rank_, options)) {
-    auto entry = std::ranges::find(opened, port);
-    if (entry == opened.end()) {
-      opened.push_back(port);
-      entry = opened.end() - 1;
-      nics_.push_back(std::make_unique<Nic>(port, options_));
-    }
-    serving_.push_back(static_cast<std::uint32_t>(entry - opened.begin()));
-  }
-  HOCCL_CHECK(nics_.size() <= kMaxNics, "more than {} NICs", kMaxNics);
-  register_slots(device);
-  introduce(bootstrap);
+  exchange_introductions(bootstrap, introduce(device, options));
   mesh_ = std::make_unique<RemoteMesh>(bootstrap, ranks_elsewhere(bootstrap, node));
   context_.emplace(LinkContext{rank_, options_, nics_, *mesh_, peers_, happened_});
   outlets_.emplace(*context_, trace,
@@ -109,13 +103,15 @@ std::string VerbsLink::objection_to_gpu_memory(const HwOptions& options,
                                                Device& device) {
   constexpr engine::Bytes kProbe(2 << 20);  // a page of a GPU
   std::vector<std::unique_ptr<Nic>> nics;
-  nics.push_back(std::make_unique<Nic>(ports_of(topology, rank, options).front(), options.verbs));
-  const std::shared_ptr<MemoryBlock> block = device.allocate("hoccl-registration-probe", kProbe);
-  const std::span memory(block->data(), static_cast<std::size_t>(kProbe.count()));
   try {
+    nics.push_back(std::make_unique<Nic>(ports_of(topology, rank, options).front(), options.verbs));
+    const std::shared_ptr<MemoryBlock> block = device.allocate("hoccl-registration-probe", kProbe);
+    const std::span memory(block->data(), static_cast<std::size_t>(kProbe.count()));
     const RegisteredMemory probe(nics, memory, RemoteAccess::kWrite, options.verbs.relaxed_ordering,
                                  device.dma_buf_export(memory));
     return {};
+  } catch (const engine::ConfigError& error) {
+    return error.what();  // the link says it again, to all ranks
   } catch (const VerbsError& error) {
     return error.what();
   }
@@ -124,6 +120,23 @@ std::string VerbsLink::objection_to_gpu_memory(const HwOptions& options,
 VerbsLink::~VerbsLink() {
   // First the threads that use the rest: user_buffers_ and waker_ after it end with the members.
   mesh_.reset();
+}
+
+void VerbsLink::open_nics(const HwOptions& options) {
+  std::vector<NicPort> opened;
+  for (const NicPort& port : ports_of(topology_, rank_, options)) {
+    auto entry = std::ranges::find(opened, port);
+    if (entry == opened.end()) {
+      opened.push_back(port);
+      entry = opened.end() - 1;
+      nics_.push_back(std::make_unique<Nic>(port, options_));
+    }
+    serving_.push_back(static_cast<std::uint32_t>(entry - opened.begin()));
+  }
+  if (nics_.size() > kMaxNics) {
+    throw engine::ConfigError(fmt::format("rdma-devices = '{}': {} ports; expected at most {}",
+                                          options_.devices, nics_.size(), kMaxNics));
+  }
 }
 
 void VerbsLink::register_slots(Device& device) {
@@ -141,7 +154,15 @@ void VerbsLink::register_slots(Device& device) {
   }
 }
 
-void VerbsLink::introduce(Bootstrap& bootstrap) {
+std::string VerbsLink::introduce(Device& device, const HwOptions& options) {
+  try {
+    open_nics(options);
+    register_slots(device);
+  } catch (const engine::ConfigError& error) {
+    return std::string(1, kBadInput) + error.what();
+  } catch (const VerbsError& error) {
+    return std::string(1, kFailure) + error.what();
+  }
   LinkIntroduction own;
   for (const auto& nic : nics_) own.nics.push_back(nic->address());
   own.serving = serving_;
@@ -151,9 +172,20 @@ void VerbsLink::introduce(Bootstrap& bootstrap) {
     sent.address = memory.address();
     for (std::size_t nic = 0; nic < nics_.size(); ++nic) sent.keys.at(nic) = memory.remote_key(nic);
   }
-  const std::vector<std::string> all = bootstrap.all_gather(encode(own));
+  return std::string(1, kIntroduction) + encode(own);
+}
+
+void VerbsLink::exchange_introductions(Bootstrap& bootstrap, const std::string& own) {
+  const std::vector<std::string> all = bootstrap.all_gather(own);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank].starts_with(kIntroduction)) continue;
+    const std::string why = fmt::format("rank {}: {}", rank, all[rank].substr(1));
+    if (all[rank].starts_with(kBadInput)) throw engine::ConfigError(why);
+    throw BootstrapError(why);
+  }
   for (const Rank peer : ranks_elsewhere(bootstrap, node_)) {
-    std::optional<LinkIntroduction> introduction = decode_introduction(all[peer.index()]);
+    std::optional<LinkIntroduction> introduction =
+        decode_introduction(std::string_view(all[peer.index()]).substr(1));
     const auto wanted = topology_.nics_of(topology_.node_of(peer)).size();
     if (!introduction || introduction->serving.size() != wanted) {
       throw BootstrapError(

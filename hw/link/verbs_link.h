@@ -62,8 +62,12 @@ class VerbsLink final : public Link {
  private:
   using Letter = std::pair<engine::Rank, std::string>;
 
+  void open_nics(const HwOptions& options);
   void register_slots(Device& device);
-  void introduce(Bootstrap& bootstrap);
+  /// What this rank tells the others of itself: that it has no NIC, say, as well.
+  std::string introduce(Device& device, const HwOptions& options);
+  /// Throws on all ranks what is wrong on one.
+  void exchange_introductions(Bootstrap& bootstrap, const std::string& own);
   void receive(engine::Rank sender, std::string_view frame);
   void take_letters();
   void open_letter(engine::Rank sender, const ControlFrame& frame);

@@ -115,6 +115,15 @@ Nic::Nic(const NicPort& port, const VerbsOptions& options)
   if (!completions_) throw VerbsError("make a completion queue on " + name_, errno);
 }
 
+NicAddress Nic::address() const {
+  NicAddress address = address_;
+  ibv_port_attr attributes{};
+  if (::ibv_query_port(context_.get(), port_, &attributes) == 0) {
+    address.mtu_bytes = mtu_bytes(attributes.active_mtu);
+  }
+  return address;
+}
+
 void Nic::reserve_completions(int count) {
   reserved_ += count;
   if (reserved_ <= completions_->cqe) return;

@@ -20,7 +20,8 @@ class Nic {
   Nic(const NicPort& port, const VerbsOptions& options);
 
   [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] const NicAddress& address() const { return address_; }
+  /// With the MTU that the port has now: it may be changed while the job runs.
+  [[nodiscard]] NicAddress address() const;
   [[nodiscard]] int gid_index() const { return gid_index_; }
   [[nodiscard]] std::uint8_t port() const { return port_; }
   [[nodiscard]] ibv_pd* domain() const { return domain_.get(); }
