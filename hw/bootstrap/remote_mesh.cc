@@ -34,7 +34,7 @@ using engine::Rank;
 namespace {
 
 /// For a peer that does not read, to take the last frames and the goodbye.
-constexpr engine::Seconds kLastWords{5.0};
+constexpr engine::Seconds kGoodbyeTime{5.0};
 // The first byte of a frame.
 constexpr char kData = 'd';
 constexpr char kGoodbye = 'g';
@@ -130,7 +130,7 @@ struct RemoteMesh::Impl {
         watched.push_back(peer.channel.watched());
       }
       if (closing.load()) {
-        if (!end) end.emplace(kLastWords);
+        if (!end) end.emplace(kGoodbyeTime);
         if (all_written || end->passed()) return;
       }
       ::poll(watched.data(), watched.size(), end ? end->poll_milliseconds() : -1);

@@ -159,9 +159,9 @@ std::string VerbsLink::introduce(Device& device, const HwOptions& options) {
     open_nics(options);
     register_slots(device);
   } catch (const engine::ConfigError& error) {
-    return std::string(1, kBadInput) + error.what();
+    return std::string(1, kBadInput).append(error.what());
   } catch (const VerbsError& error) {
-    return std::string(1, kFailure) + error.what();
+    return std::string(1, kFailure).append(error.what());
   }
   LinkIntroduction own;
   for (const auto& nic : nics_) own.nics.push_back(nic->address());
@@ -172,7 +172,7 @@ std::string VerbsLink::introduce(Device& device, const HwOptions& options) {
     sent.address = memory.address();
     for (std::size_t nic = 0; nic < nics_.size(); ++nic) sent.keys.at(nic) = memory.remote_key(nic);
   }
-  return std::string(1, kIntroduction) + encode(own);
+  return std::string(1, kIntroduction).append(encode(own));
 }
 
 void VerbsLink::exchange_introductions(Bootstrap& bootstrap, const std::string& own) {

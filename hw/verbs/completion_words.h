@@ -1,11 +1,10 @@
 #pragma once
 
-#include <infiniband/verbs.h>
-
 #include <string>
 #include <string_view>
 
 #include "hw/verbs/nic_address.h"
+#include "hw/verbs/verbs_raii.h"
 
 namespace hoccl::hw {
 

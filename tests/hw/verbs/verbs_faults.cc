@@ -9,7 +9,9 @@
 #include <string>
 #include <thread>
 
+#include "tests/fuzz/seeds.h"
 #include "tests/hw/verbs/fault_job.h"
+#include "tests/hw/verbs/fault_schedule.h"
 
 namespace hoccl::hw {
 namespace {
@@ -126,6 +128,16 @@ TEST(VerbsFaults, AnMtuThatShrinksIsTakenUp) {
   ASSERT_EQ(shell("ip link set v1 mtu 4200").status, 0);
 }
 
+// HOCCL_FUZZ_SEEDS=200 makes it long.
+TEST(VerbsFaults, DrawnFromSeedsNeverHangAndNeverDeliverWrongBytes) {
+  constexpr std::uint64_t kSchedules = 10;
+  engine::for_each_seed(kSchedules, 0, 1, [](std::uint64_t seed) {
+    const FaultSchedule schedule = draw_schedule(seed);
+    const std::string wrong = play(schedule);
+    return wrong.empty() ? wrong : wrong + "; " + describe(schedule);
+  });
+}
+
 // Below: what is wrong from the beginning, seen by who runs the program.
 
 constexpr auto kRun =
@@ -152,9 +164,10 @@ TEST(VerbsFaults, AGidThatIsNotThereIsRefused) {
 }
 
 TEST(VerbsFaults, AGidWithoutARouteIsAnErrorThatSaysSo) {
-  // Addresses that no route joins.
+  // Addresses behind a router that is not there.
   ASSERT_EQ(shell("ip addr add 10.99.1.1/32 dev v0 && ip addr add 10.99.2.1/32 dev v1 && "
-                  "ip route add unreachable 10.99.1.1/32 && ip route add unreachable 10.99.2.1/32")
+                  "ip neigh replace 10.99.2.1 lladdr 02:00:00:00:00:ee dev v0 && "
+                  "ip neigh replace 10.99.1.1 lladdr 02:00:00:00:00:ee dev v1")
                 .status,
             0);
   expect_refusal("--rdma-devices rxe0/rxe1 --gid-index 2 --rdma-timeout 14 --rdma-retries 2", 1,
