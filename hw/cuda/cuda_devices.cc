@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cstdlib>
 #include <fstream>
 
@@ -18,6 +19,9 @@ CudaGpu describe(int ordinal) {
   };
   cudaDeviceProp properties{};
   require_cuda(cudaGetDeviceProperties(&properties, ordinal), "ask the GPU what it is");
+  std::array<char, 32> bus_id{};
+  require_cuda(cudaDeviceGetPCIBusId(bus_id.data(), static_cast<int>(bus_id.size()), ordinal),
+               "ask the GPU where it is");
   return {.ordinal = ordinal,
           .name = properties.name,
           .major = properties.major,
@@ -26,7 +30,8 @@ CudaGpu describe(int ordinal) {
           .copy_engines = properties.asyncEngineCount,
           .memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem),
           // The runtime has no name for it: CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS.
-          .memory_operations_64 = attribute(cudaDevAttrReserved122) != 0};
+          .memory_operations_64 = attribute(cudaDevAttrReserved122) != 0,
+          .bus_id = bus_id.data()};
 }
 
 }  // namespace

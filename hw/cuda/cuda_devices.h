@@ -16,6 +16,7 @@ struct CudaGpu {
   int copy_engines = 0;
   std::int64_t memory_bytes = 0;
   bool memory_operations_64 = false;  ///< streams can write and wait for 64-bit words
+  std::string bus_id;                 ///< on the PCI bus: "0000:1b:00.0"
 };
 
 /// What all GPUs of this process run on.

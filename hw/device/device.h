@@ -64,6 +64,9 @@ std::unique_ptr<Device> make_device(const HwOptions& options, const engine::Topo
 /// Each GPU that --copy cuda could use, for people; starts CUDA. Nothing where it is not built in
 /// or finds none. Throws the device's error.
 std::vector<std::string> describe_gpus();
+/// Where each GPU that --copy cuda could use is on the PCI bus ("0000:1b:00.0"), by CUDA's number;
+/// starts CUDA. Nothing where it is not built in or finds none. Throws the device's error.
+std::vector<std::string> gpu_bus_ids();
 /// This program has --copy cuda.
 bool has_cuda();
 

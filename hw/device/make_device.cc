@@ -66,6 +66,14 @@ std::vector<std::string> describe_gpus() {
   return lines;
 }
 
+std::vector<std::string> gpu_bus_ids() {
+  std::vector<std::string> ids;
+#ifdef HOCCL_WITH_CUDA
+  for (const CudaGpu& gpu : cuda_gpus()) ids.push_back(gpu.bus_id);
+#endif
+  return ids;
+}
+
 bool has_cuda() {
 #ifdef HOCCL_WITH_CUDA
   return true;

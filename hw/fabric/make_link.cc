@@ -9,6 +9,8 @@
 #include "engine/base/config_error.h"
 #include "hw/link/loopback_link.h"
 #include "hw/link/map_link.h"
+#include "hw/nic/nic_choice.h"
+#include "hw/nic/read_rdma_devices.h"
 #ifdef HOCCL_WITH_VERBS
 #include "hw/link/verbs_link.h"
 #endif
@@ -52,6 +54,8 @@ void require_available(LinkKind kind, const VerbsOptions& options) {
   if (!has_verbs()) {
     refuse("link = 'verbs'", "a program built with HOCCL_VERBS=ON");
   }
+  const std::vector<RdmaDevice> devices = read_rdma_devices();
+  if (devices.empty()) choose_nics("", 0, 1, devices, {});  // which says what to do
   constexpr std::array kMtus = {256, 512, 1024, 2048, 4096};
   if (options.mtu_bytes && std::ranges::find(kMtus, *options.mtu_bytes) == kMtus.end()) {
     refuse(fmt::format("rdma-mtu = '{}'", *options.mtu_bytes), "256, 512, 1024, 2048 or 4096");

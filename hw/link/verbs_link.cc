@@ -39,12 +39,12 @@ std::vector<std::string> gpu_paths(const engine::Topology& topology, engine::Nod
                                    const HwOptions& options) {
   std::vector<std::string> paths;
   if (options.copy != CopyKind::kCuda) return paths;
-  const std::vector<NvidiaGpu> gpus = read_nvidia_gpus();
+  const std::vector<std::string> bus_ids = gpu_bus_ids();
   for (const NicId nic : topology.nics_of(node)) {
     const auto index = static_cast<std::size_t>(topology.gpu(topology.nic(nic).gpu).index);
     const std::size_t number =
         index < options.devices.size() ? static_cast<std::size_t>(options.devices[index]) : index;
-    paths.push_back(number < gpus.size() ? gpus[number].pci_path : std::string());
+    paths.push_back(number < bus_ids.size() ? pci_path_at(bus_ids[number]) : std::string());
   }
   return paths;
 }

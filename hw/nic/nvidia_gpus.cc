@@ -1,5 +1,8 @@
 #include "hw/nic/nvidia_gpus.h"
 
+#include <algorithm>
+#include <cctype>
+
 #include "hw/nic/sysfs.h"
 
 namespace hoccl::hw {
@@ -16,6 +19,14 @@ std::vector<NvidiaGpu> read_nvidia_gpus(const std::filesystem::path& sys) {
     gpus.push_back({.pci_path = path, .numa_node = read_numa_node(path)});
   }
   return gpus;
+}
+
+std::string pci_path_at(const std::string& bus_id, const std::filesystem::path& sys) {
+  std::string name = bus_id;  // sysfs has small letters, CUDA capital ones
+  std::ranges::transform(name, name.begin(), [](unsigned char letter) {
+    return static_cast<char>(std::tolower(letter));
+  });
+  return pci_path_of(sys / "bus" / "pci" / "devices" / name);
 }
 
 }  // namespace hoccl::hw

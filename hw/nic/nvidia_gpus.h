@@ -16,4 +16,8 @@ struct NvidiaGpu {
 /// them so only with CUDA_DEVICE_ORDER=PCI_BUS_ID, and may have been told to leave some out.
 std::vector<NvidiaGpu> read_nvidia_gpus(const std::filesystem::path& sys = "/sys");
 
+/// The path of a device of the bus, as RdmaDevice::pci_path; `bus_id` as "0000:1b:00.0", in letters
+/// of either case. Empty: there is none.
+std::string pci_path_at(const std::string& bus_id, const std::filesystem::path& sys = "/sys");
+
 }  // namespace hoccl::hw

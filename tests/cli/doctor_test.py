@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import unittest
+from pathlib import Path
 
 from program import ProgramTest
 
@@ -39,6 +40,21 @@ class Doctor(ProgramTest):
         self.addCleanup(os.sched_setaffinity, 0, cores)
         text = self.succeed("doctor", "--topology", "h800-1x2", "--slots", "1")
         self.assertRegex(text, r"(?m)^cores +warn +1 of \d+ cores usable for 2 ranks .*--bind-to none")
+
+    def test_tells_of_rdma_devices_and_needs_none(self) -> None:
+        folder = Path("/sys/class/infiniband")
+        devices = sorted(folder.iterdir()) if folder.is_dir() else []
+        text = self.succeed("doctor", "--topology", "h800-1x2", "--slots", "1")
+        if not devices:
+            self.assertRegex(text, r"(?m)^RDMA devices +info +none -> .*--link loopback")
+            self.assertNotIn("registration", text)
+        for device in devices:
+            self.assertRegex(text, rf"(?m)^RDMA devices .*\b{device.name}\b")
+            for port in (device / "ports").iterdir():
+                self.assertRegex(text, rf"(?m)^{device.name}:{port.name} +\w+ +\d: [A-Z]+, ")
+        if devices:
+            self.assertRegex(text, r"(?m)^verbs files ")
+            self.assertRegex(text, r"(?m)^registration +\w+ +host memory")
 
     def test_help_does_not_speak_of_schedules(self) -> None:
         self.assertNotIn("schedule", self.succeed("doctor", "--help"))
