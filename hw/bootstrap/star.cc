@@ -30,13 +30,8 @@ std::unique_ptr<Bootstrap> Bootstrap::connect(const Launch& launch,
   if (launch.rank == engine::Rank(0)) {
     star = std::make_unique<StarCentre>(launch, options, deadline);
   } else {
-    const Meeting meeting{.self = launch.rank,
-                          .job_size = launch.size,
-                          .server = engine::Rank(0),
-                          .host = launch.host,
-                          .ports = launch.ports,
-                          .key = launch.secret.key(kRendezvousPurpose)};
-    star = std::make_unique<StarPoint>(launch, options, visit(meeting, options, deadline));
+    star = std::make_unique<StarPoint>(launch, options,
+                                       visit(meeting_with_rank_0(launch), options, deadline));
   }
   star->learn_hosts(deadline);
   return star;

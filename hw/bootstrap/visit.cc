@@ -89,6 +89,15 @@ class Attempt {
 
 }  // namespace
 
+Meeting meeting_with_rank_0(const Launch& launch) {
+  return {.self = launch.rank,
+          .job_size = launch.size,
+          .server = engine::Rank(0),
+          .host = launch.host,
+          .ports = launch.ports,
+          .key = launch.secret.key(kRendezvousPurpose)};
+}
+
 Channel visit(const Meeting& meeting, const BootstrapOptions& options, const Deadline& deadline) {
   engine::Seconds pause = kFirstPause;
   // The server may still hold an earlier try of this rank that ended before its verdict, so another

@@ -20,6 +20,9 @@ struct Meeting {
   MacKey key{};                      ///< of this kind of server
 };
 
+/// With rank 0, as the launch says.
+Meeting meeting_with_rank_0(const Launch& launch);
+
 /// Connects to the server and proves to be a rank of the job. Throws BootstrapError when it does
 /// not appear before the deadline, or refuses this rank.
 Channel visit(const Meeting& meeting, const BootstrapOptions& options, const Deadline& deadline);

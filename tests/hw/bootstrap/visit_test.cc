@@ -79,7 +79,7 @@ TEST(Visit, ADuplicateTriesAgainUntilItsPlaceIsFree) {
   std::string error;
   std::thread rank([&] {
     try {
-      visit_rank_0(door.launch(), {}, Deadline(Seconds(20.0)));
+      visit(meeting_with_rank_0(door.launch()), {}, Deadline(Seconds(20.0)));
     } catch (const BootstrapError& refused) {
       error = refused.what();
     }
@@ -98,7 +98,7 @@ TEST(Visit, ADuplicateIsRefusedForGoodWhenTheTimeIsOver) {
   std::atomic<bool> over = false;
   std::thread rank([&] {
     try {
-      visit_rank_0(door.launch(), {}, Deadline(Seconds(0.2)));
+      visit(meeting_with_rank_0(door.launch()), {}, Deadline(Seconds(0.2)));
     } catch (const BootstrapError& refused) {
       error = refused.what();
     }
