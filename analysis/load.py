@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
+import itertools
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -138,11 +139,19 @@ def _parse_cell(text: str, kind: type, place: str) -> object:
 _NAMES = {int: "a whole number", float: "a number", str: "text"}
 
 
-def _read_csv(path: Path, row_type: type[R]) -> list[R]:
+def read_lines(path: Path) -> list[str]:
+    """With their ends. Raises InputError."""
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8").splitlines(keepends=True)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
+
+
+def read_csv(path: Path, row_type: type[R]) -> list[R]:
+    """One row_type per line, behind comment lines. Raises InputError."""
+    lines = read_lines(path)
+    comments = sum(1 for _ in itertools.takewhile(lambda line: line.startswith("#"), lines))
+    text = "".join(lines[comments:])
     reader = csv.DictReader(io.StringIO(text))
     hints = get_type_hints(row_type)
     missing = [name for name in hints if name not in (reader.fieldnames or [])]
@@ -152,7 +161,7 @@ def _read_csv(path: Path, row_type: type[R]) -> list[R]:
     for record in reader:
         values: dict[str, object] = {}
         for name, hint in hints.items():
-            place = f"{path}:{reader.line_num}: {name}"
+            place = f"{path}:{comments + reader.line_num}: {name}"
             if record[name] is None:
                 raise InputError(f"{place}: the line is too short")
             if hint == float | None:
@@ -184,7 +193,7 @@ def _check_physics(path: Path, row: ProgramRow) -> None:
 
 def load_program_rows(path: Path) -> list[ProgramRow]:
     """Rows of one run. Raises InputError; also when a time beats its bound."""
-    rows = _read_csv(path, ProgramRow)
+    rows = read_csv(path, ProgramRow)
     for row in rows:
         _check_physics(path, row)
     return rows
@@ -192,7 +201,7 @@ def load_program_rows(path: Path) -> list[ProgramRow]:
 
 def load_collective_rows(path: Path) -> list[CollectiveRow]:
     """As load_program_rows."""
-    rows = _read_csv(path, CollectiveRow)
+    rows = read_csv(path, CollectiveRow)
     for row in rows:
         _check_physics(path, row)
     return rows
@@ -200,7 +209,7 @@ def load_collective_rows(path: Path) -> list[CollectiveRow]:
 
 def load_measured_rows(path: Path) -> list[MeasuredRow]:
     """Rows of one run on real processes. Raises InputError."""
-    rows = _read_csv(path, MeasuredRow)
+    rows = read_csv(path, MeasuredRow)
     for row in rows:
         place = f"{path}: {row.size_bytes} B"
         _check_rate(place, row)
@@ -211,7 +220,7 @@ def load_measured_rows(path: Path) -> list[MeasuredRow]:
 
 def load_validation_rows(path: Path) -> list[ValidationRow]:
     """Rows of one comparison. Raises InputError."""
-    rows = _read_csv(path, ValidationRow)
+    rows = read_csv(path, ValidationRow)
     for row in rows:
         place = f"{path}: {row.part} at {row.size_bytes} B"
         if row.part == "all" and None in (row.error_pct, row.min_us, row.max_us):
@@ -229,7 +238,7 @@ def load_validation_rows(path: Path) -> list[ValidationRow]:
 
 def load_rows(path: Path) -> list[Row]:
     """Rows of a whole figure, as write_rows stored them."""
-    rows = _read_csv(path, Row)
+    rows = read_csv(path, Row)
     for row in rows:
         _check_physics(path, row)
     return rows
@@ -268,7 +277,7 @@ def format_tagged_rows(tagged: Iterable[tuple[Mapping[str, object], CollectiveRo
 
 
 def load_paper_numbers(path: Path) -> list[PaperNumber]:
-    numbers = _read_csv(path, PaperNumber)
+    numbers = read_csv(path, PaperNumber)
     for number in numbers:
         if number.claim not in CLAIMS:
             raise InputError(f"{path}: claim '{number.claim}' is none of {', '.join(CLAIMS)}")

@@ -17,6 +17,7 @@ from pathlib import Path
 from analysis import (
     curves,
     loopback,
+    registration,
     scheduler,
     systems,
     systems_config,
@@ -44,6 +45,7 @@ Study = Callable[[Path, Path, bool, Callable[[str], None]], None]
 STUDIES: dict[str, Study] = {
     **{name: functools.partial(curves.study, name) for name in curves.NAMES},
     **{name: functools.partial(training.study, name) for name in training_config.NAMES},
+    registration.NAME: registration.study,
     scheduler.NAME: scheduler.study,
     systems_config.NAME: systems.study,
     tornado_config.NAME: tornado.study,

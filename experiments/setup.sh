@@ -4,7 +4,7 @@
 HOCCL_BUILD_PACKAGES=(
   git g++ cmake ninja-build
   libsimgrid-dev libboost-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libcli11-dev libsodium-dev
-  libeigen3-dev libgtest-dev libgmock-dev libbenchmark-dev
+  libeigen3-dev libgtest-dev libgmock-dev libbenchmark-dev libibverbs-dev
   python3 python3-numpy python3-matplotlib
 )
 # What the checks need on top.
@@ -14,6 +14,9 @@ HOCCL_TEST_PACKAGES=(
 )
 # And the long ones: a Slurm of one node.
 HOCCL_LONG_TEST_PACKAGES=(munge slurmctld slurmd slurm-client)
+
+# And the virtual machine with RDMA devices (tests/rdma-vm).
+HOCCL_VM_PACKAGES=(qemu-system-x86 busybox-static iproute2 xz-utils ibverbs-providers perftest)
 
 # Matplotlib keeps its font list there; the home folder may not exist or be writable.
 export MPLCONFIGDIR="${PWD}/build/matplotlib"
@@ -49,9 +52,25 @@ run_logged() {
   return "$status"
 }
 
+# as_root COMMAND...: with its output in the packages' log.
+as_root() {
+  if ((EUID != 0)); then
+    if ! command -v sudo >/dev/null; then
+      echo "error: neither root nor sudo, which is needed for: $*" >&2
+      return 1
+    fi
+    set -- sudo "$@"
+  fi
+  run_logged build/packages.log "$@"
+}
+
+# refresh_packages: on a bare machine there are no lists, and old ones name versions that the mirrors no
+# longer serve.
+refresh_packages() { as_root apt-get -qq -o Acquire::Retries=3 update; }
+
 # install_packages PACKAGE...: installs those that are missing; silent, and no apt, when none is.
 install_packages() {
-  local package missing=() as_root=()
+  local package missing=()
   for package in "$@"; do
     if [[ $(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null) != installed ]]
     then
@@ -59,20 +78,10 @@ install_packages() {
     fi
   done
   if ((${#missing[@]} == 0)); then return 0; fi
-  if ((EUID != 0)); then
-    if ! command -v sudo >/dev/null; then
-      echo "error: missing packages, and neither root nor sudo to install them: ${missing[*]}" >&2
-      return 1
-    fi
-    as_root=(sudo)
-  fi
   say "installing Debian packages: ${missing[*]}"
-  # The lists are refreshed first: on a bare machine there are none, and old ones name versions that
-  # the mirrors no longer serve.
-  run_logged build/packages.log "${as_root[@]}" apt-get -qq -o Acquire::Retries=3 update &&
-    run_logged build/packages.log "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-      apt-get -qq -y --no-install-recommends -o Acquire::Retries=3 -o Dpkg::Use-Pty=0 \
-      install "${missing[@]}"
+  refresh_packages && as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get -qq -y --no-install-recommends -o Acquire::Retries=3 -o Dpkg::Use-Pty=0 \
+    install "${missing[@]}"
 }
 
 # find_nvcc: prints the compiler of a CUDA toolkit 13, if there is one.

@@ -1,6 +1,7 @@
 #include "experiments/hoccl/calibrate_verb.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdio>
 #include <fstream>
@@ -12,8 +13,10 @@
 #include "engine/topology/topology.h"
 #include "experiments/hoccl/calibrate_report.h"
 #include "experiments/hoccl/output_file.h"
+#include "experiments/hoccl/registration_report.h"
 #include "hw/calibrate/calibrate.h"
 #include "hw/calibrate/measured_constants.h"
+#include "hw/calibrate/registration_cost.h"
 #include "sim/calibration/calibration.h"
 #include "sim/calibration/calibration_writer.h"
 
@@ -53,9 +56,31 @@ sim::Calibration calibrate(sim::Calibration base, const hw::Samples& samples,
   return base;
 }
 
+void run_registration(const CalibrateOptions& options) {
+  const hw::RegistrationRequest request{.device = options.registration,
+                                        .begin = options.begin,
+                                        .end = options.end,
+                                        .rounds = options.rounds};
+  hw::require_registration(request);
+  const auto csv = open_output("--csv", options.csv_file);
+  const RegistrationHead head{.command = fmt::format("hoccl {}", fmt::join(options.words, " ")),
+                              .machine = hw::describe_registration(options.registration),
+                              .rounds = options.rounds};
+  const hw::Samples samples = hw::measure_registration(
+      request, [](std::string_view done) { fmt::print(stderr, "# {}\n", done); });
+  print_registrations(head, samples);
+  if (!csv) return;
+  write_registrations(csv->stream(), head, samples);
+  csv->commit();
+}
+
 }  // namespace
 
 int run_calibrate(const CalibrateOptions& options) {
+  if (!options.registration.empty()) {
+    run_registration(options);
+    return 0;
+  }
   if (options.gates_only) {
     hw::write_samples(std::cout, hw::measure_gates_here(options.device));
     return 0;

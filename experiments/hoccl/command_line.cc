@@ -108,8 +108,13 @@ Verb parse_command_line(const std::vector<std::string>& words) {
                       add_doctor_options, DoctorOptions{});
   }
   if (verb == "calibrate") {
-    return parse_verb(words, "Measures a GPU and writes the constants of the model.",
-                      add_calibrate_options, CalibrateOptions{});
+    CalibrateOptions values;
+    values.words = words;
+    return parse_verb(
+        words,
+        "Measures a GPU and writes the constants of the model; or times what it costs "
+        "to register memory with an RDMA device.",
+        add_calibrate_options, values);
   }
 #ifdef HOCCL_WITH_SIM
   const std::string command = fmt::format("{} {}", kProgram, fmt::join(words, " "));

@@ -181,6 +181,11 @@ struct CalibrateOptions {
   std::string csv_file;      ///< empty: none
   std::string samples_file;  ///< empty: measure here and now
   bool gates_only = false;
+  std::string registration;  ///< the RDMA device whose registrations are timed instead; empty: none
+  engine::Bytes begin{std::int64_t{1} << 20};
+  engine::Bytes end{std::int64_t{256} << 20};
+  int rounds = 5;
+  std::vector<std::string> words;  ///< as typed, without the program's name
 };
 
 inline PatternOptions& pattern_options(PlanOptions& options) { return options.pattern; }

@@ -338,19 +338,32 @@ void add_doctor_options(CLI::App& app, DoctorOptions& values) {
 
 void add_calibrate_options(CLI::App& app, CalibrateOptions& values) {
   OptionReader options(app);
-  options.integer("--device", values.device, 0, kUnlimited,
-                  "the GPU to measure, as CUDA counts them");
-  options.file("--out", values.out_file, "the calibration to write (.toml)");
+  const Choices of_gpus = {
+      options.integer("--device", values.device, 0, kUnlimited,
+                      "the GPU to measure, as CUDA counts them"),
+      options.file("--out", values.out_file, "the calibration to write (.toml)"),
+      options.text("--base", values.base,
+                   "where constants that one GPU does not show come from: h800, h200, gb200 or a "
+                   ".toml file; default: h200"),
+      options.text("--topology", values.topology,
+                   "whose rates the measured efficiencies are shares of; default: h200-1x1"),
+      options.file("--samples", values.samples_file,
+                   "fit what an earlier run has written with --csv, here or elsewhere"),
+      options.flag("--gates-only", values.gates_only,
+                   "print samples of the gates at the present CUDA_DEVICE_MAX_CONNECTIONS, and "
+                   "stop"),
+  };
   options.file("--csv", values.csv_file, "write every sample as CSV");
-  options.text("--base", values.base,
-               "where constants that one GPU does not show come from: h800, h200, gb200 or a .toml "
-               "file; default: h200");
-  options.text("--topology", values.topology,
-               "whose rates the measured efficiencies are shares of; default: h200-1x1");
-  options.file("--samples", values.samples_file,
-               "fit what an earlier run has written with --csv, here or elsewhere");
-  options.flag("--gates-only", values.gates_only,
-               "print samples of the gates at the present CUDA_DEVICE_MAX_CONNECTIONS, and stop");
+  CLI::Option* registration =
+      options.text("--registration", values.registration,
+                   "no GPU: time how long it takes to register memory with this RDMA device");
+  exclude(registration, of_gpus);
+  for (CLI::Option* option :
+       {options.size("-b,--begin", values.begin, "smallest registration; each is twice the last"),
+        options.size("-e,--end", values.end, "largest registration"),
+        options.integer("--rounds", values.rounds, 1, 1000, "registrations of each size")}) {
+    option->needs(registration);
+  }
 }
 
 }  // namespace hoccl::cli

@@ -55,6 +55,20 @@ class Calibrate(ProgramTest):
         for arguments, words in cases:
             self.expect_refused(["calibrate", *arguments], words)
 
+    def test_registration_needs_a_device_of_this_machine_and_options_of_its_own(self) -> None:
+        cases: tuple[tuple[list[str], list[str]], ...] = (
+            # Of a program with RDMA, and of one without.
+            (["--registration", "no_such_nic", "--csv", "r.csv"], ["--registration", "RDMA"]),
+            (["--registration", "rxe0", "--out", "new.toml"], ["--out", "excludes --registration"]),
+            (["--registration", "rxe0", "--gates-only"], ["--gates-only", "excludes"]),
+            (["--registration", "rxe0", "--rounds", "0"], ["--rounds", "'0'"]),
+            (["--registration", "rxe0", "--begin", "1"], ["--begin", "a size with a unit"]),
+            (["--out", "new.toml", "--rounds", "3"], ["--rounds", "requires --registration"]),
+            (["--out", "new.toml", "-b", "1MiB"], ["--begin", "requires --registration"]),
+        )
+        for arguments, words in cases:
+            self.expect_refused(["calibrate", *arguments], words)
+
     def test_recorded_samples_give_a_calibration_that_the_model_takes(self) -> None:
         self.write("raw.csv", recorded())
         text = self.succeed("calibrate", "--samples", "raw.csv", "--out", "new.toml", "--csv", "again.csv")
