@@ -153,7 +153,7 @@ Choices add_measure_options(CLI::App& app, MeasureOptions& values, PatternOption
           "--rdma-devices", values.verbs.devices,
           "verbs: a node's NICs as mlx5_0,mlx5_1:2; nodes that differ by '/'; default: the "
           "nearest to each GPU"),
-      options.integer("--gid-index", values.verbs.gid_index, 0, 1023,
+      options.integer("--gid-index", values.verbs.gid_index, 0, 255,
                       "verbs: of every NIC; default: RoCE v2, IPv4 first"),
       options.integer("--rdma-mtu", values.verbs.mtu_bytes, 256, 4096,
                       "verbs: of the path; default: the smaller one of both ports"),

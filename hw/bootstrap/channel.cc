@@ -67,6 +67,13 @@ std::optional<std::string> Channel::read() {
   return std::nullopt;
 }
 
+void Channel::close() {
+  fault_ = "was lost";
+  lost_ = true;
+  socket_.reset();
+  outgoing_.clear();
+}
+
 pollfd Channel::watched() const {
   const int events = all_written() ? POLLIN : POLLIN | POLLOUT;
   return {.fd = socket_.get(), .events = static_cast<short>(events), .revents = 0};

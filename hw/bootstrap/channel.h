@@ -25,6 +25,8 @@ class Channel {
   [[nodiscard]] bool all_written() const { return outgoing_.empty(); }
   /// The next frame if it has come. Nothing and a fault when there will be none any more.
   std::optional<std::string> read();
+  /// Ends the connection: the other end sees it as lost.
+  void close();
   /// "was lost", "sent a forged frame", ...; empty while the connection works.
   [[nodiscard]] const std::string& fault() const { return fault_; }
   /// Whether that fault is no more than the connection's end.

@@ -75,6 +75,8 @@ std::map<Rank, Channel> connect_remote_ranks(Bootstrap& bootstrap, const std::ve
   }
   while (true) {
     for (Doorkeeper::Guest& guest : doorkeeper.serve()) {
+      // A rank that is no peer has no business here, although it is of the job.
+      if (std::ranges::find(peers, guest.rank) == peers.end()) continue;
       channels.emplace(
           guest.rank, Channel(std::move(guest.socket), guest.keys.to_client, guest.keys.to_server));
     }
@@ -149,9 +151,10 @@ struct RemoteMesh::Impl {
       std::string fault;
       {
         const std::scoped_lock lock(mutex);
-        if (!peer.is_cut) frame = peer.channel.read();
-        fault = peer.is_cut || peer.channel.lost() ? "" : peer.channel.fault();
-        if (!frame) peer.is_lost = peer.is_cut || !peer.channel.fault().empty();
+        if (peer.is_cut) peer.channel.close();
+        frame = peer.channel.read();
+        fault = peer.channel.lost() ? "" : peer.channel.fault();
+        if (!frame) peer.is_lost = !peer.channel.fault().empty();
       }
       if (!frame) {
         if (!fault.empty()) warn(fmt::format("hoccl: rank {} {}\n", rank, fault));

@@ -89,11 +89,11 @@ std::string numeric_host(const SocketAddress& address) {
   return text;
 }
 
+}  // namespace
+
 bool is_loopback(const std::string& host) {
   return host.empty() || host == "localhost" || host == "::1" || host.starts_with("127.");
 }
-
-}  // namespace
 
 LoopbackListener listen_on_loopback() {
   LoopbackListener result{.socket = listen_at(ipv4(INADDR_LOOPBACK)), .port = 0};
@@ -136,7 +136,7 @@ FileDescriptor listen_on_first_free(const std::string& host, std::span<const std
     if (socket) return socket;
     error = errno;
   }
-  throw BootstrapError(fmt::format("rank 0 cannot listen on port {}: {}", fmt::join(ports, " or "),
+  throw BootstrapError(fmt::format("cannot listen on port {}: {}", fmt::join(ports, " or "),
                                    std::generic_category().message(error)));
 }
 

@@ -27,6 +27,8 @@ LoopbackListener listen_on_loopback();
 /// than elsewhere). Throws BootstrapError when none is free.
 FileDescriptor listen_on_first_free(const std::string& host, std::span<const std::uint16_t> ports);
 
+/// Whether a host's name or address is this machine's loopback (empty: so it is).
+bool is_loopback(const std::string& host);
 /// The port that a TCP socket is bound to.
 std::uint16_t port_of(const FileDescriptor& socket);
 /// The numeric address of this end of a connection.

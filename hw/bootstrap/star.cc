@@ -7,6 +7,7 @@
 #include "engine/base/check.h"
 #include "hw/bootstrap/bootstrap_error.h"
 #include "hw/bootstrap/host_identity.h"
+#include "hw/bootstrap/sockets.h"
 #include "hw/bootstrap/star_message.h"
 #include "hw/bootstrap/visit.h"
 
@@ -71,6 +72,12 @@ void Star::fail(const std::string& why) {
 
 StarPoint::StarPoint(const Launch& launch, const BootstrapOptions& options, Channel channel)
     : Star(launch, options), channel_(std::move(channel)) {}
+
+/// On rank 0's own host its name often leads to a loopback address, which others cannot reach.
+std::string StarPoint::own_address() const {
+  const std::string address = channel_.own_address();
+  return is_loopback(address) ? Star::own_address() : address;
+}
 
 std::vector<std::string> StarPoint::exchange(std::string_view blob, const Deadline& deadline) {
   const Deadline end(deadline.left() + kGrace);

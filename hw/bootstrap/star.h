@@ -93,7 +93,7 @@ class StarPoint final : public Star {
  public:
   StarPoint(const Launch& launch, const BootstrapOptions& options, Channel channel);
 
-  [[nodiscard]] std::string own_address() const override { return channel_.own_address(); }
+  [[nodiscard]] std::string own_address() const override;
   void add_to(std::vector<pollfd>& watched) const override;
 
  private:

@@ -49,7 +49,7 @@ std::vector<Seconds> CachedRegistration::find_again(Bytes size, int rounds) {
     throw CalibrationFailed("register " + to_string(size) +
                             " as a user buffer: see the line above");
   }
-  const std::span<std::byte> memory = registry_.segment(whole).buffer;
+  const std::span<std::byte> memory = registry_.segment(whole).value().buffer;
   std::vector<Seconds> times;
   for (int i = -1; i < rounds; ++i) {
     const BufferHandle half = registry_.add(memory.subspan(memory.size() / 2));

@@ -28,6 +28,7 @@ CudaDriver load() {
   find(driver.address_range, "cuMemGetAddressRange", 3020);
   find(driver.pointer_attribute, "cuPointerGetAttribute", 4000);
   find(driver.handle_for_range, "cuMemGetHandleForAddressRange", 11070);
+  find(driver.flush_rdma_writes, "cuFlushGPUDirectRDMAWrites", 11030);
   return driver;
 }
 

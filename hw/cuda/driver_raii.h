@@ -14,6 +14,7 @@ struct CudaDriver {
   PFN_cuMemGetAddressRange_v3020 address_range = nullptr;
   PFN_cuPointerGetAttribute_v4000 pointer_attribute = nullptr;
   PFN_cuMemGetHandleForAddressRange_v11070 handle_for_range = nullptr;
+  PFN_cuFlushGPUDirectRDMAWrites_v11030 flush_rdma_writes = nullptr;
 
   /// Throws CudaError when there is no driver or it lacks one of them.
   static const CudaDriver& get();

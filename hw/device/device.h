@@ -36,6 +36,9 @@ class Device {
   virtual std::shared_ptr<const void> pin(std::span<std::byte> memory) = 0;
   /// How NICs can be given access to it; null for memory that is no GPU's.
   virtual DmaBufExport dma_buf_export(std::span<const std::byte> memory) = 0;
+  /// What NICs have written into the GPU's memory, and completed, is seen by whoever reads it after
+  /// this, other GPUs included.
+  virtual void make_rdma_writes_visible() {}
   /// The slots of a GPU's place lie in its memory, not in the host's.
   [[nodiscard]] virtual bool has_own_memory() const = 0;
 

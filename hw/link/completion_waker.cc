@@ -56,6 +56,9 @@ void CompletionWaker::run() {
       [[maybe_unused]] const ssize_t read = ::read(wake_.get(), &rings, sizeof rings);
     }
     bool is_news = count == 0 && at_intervals;
+    for (pollfd& one : watched) {
+      if ((one.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) one.fd = -1;  // its NIC has gone
+    }
     for (std::size_t i = 0; i < nics_.size(); ++i) {
       if (watched[1 + 2 * i].revents != 0) {
         nics_[i]->take_events();

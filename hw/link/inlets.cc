@@ -34,6 +34,9 @@ void Inlets::connect(Rank sender, const ConnectFrame& frame) {
 }
 
 void Inlets::open(const Key& key, Inlet& inlet, const ConnectFrame& frame) {
+  if (inlet.was_cut_short && frame.first_sequence - 1 > inlet.received) {
+    return accuse(key.first, "a NIC has lost what it had acknowledged");
+  }
   inlet.received = std::max(inlet.received, frame.first_sequence - 1);
   const std::unique_ptr<Nic>& nic = context_.nics[frame.receiver_nic];
   try {
@@ -51,7 +54,8 @@ void Inlets::open(const Key& key, Inlet& inlet, const ConnectFrame& frame) {
   } catch (const VerbsError& error) {
     if (inlet.queue_pair != nullptr) by_serial_.erase(inlet.queue_pair->serial());
     inlet.queue_pair.reset();
-    RefuseFrame refusal{frame.conduit, frame.attempt, inlet.received, error.error_number(), 0};
+    RefuseFrame refusal{frame.conduit, frame.attempt, inlet.received,
+                        std::max(1, error.error_number()), 0};
     context_.send(key.first, refusal);
     return;
   }
@@ -93,6 +97,7 @@ void Inlets::drain(Inlet& inlet) {
 void Inlets::end_drain(const Key& key, Inlet& inlet) {
   by_serial_.erase(inlet.queue_pair->serial());
   inlet.queue_pair.reset();
+  inlet.was_cut_short = inlet.receives > 0;
   inlet.is_draining = false;
   draining_ -= 1;
   if (inlet.last) {
@@ -130,8 +135,8 @@ void Inlets::complete(const ibv_wc& completion) {
   }
   deliver(key.first, inlet, header);
   if (inlet.is_draining) return;
-  inlet.queue_pair->post_receive();
-  inlet.receives += 1;
+  // Of a device that has failed the rest is flushed, which says so.
+  if (inlet.queue_pair->post_receive()) inlet.receives += 1;
 }
 
 void Inlets::deliver(Rank sender, Inlet& inlet, const WireHeader& header) {

@@ -44,6 +44,7 @@ class Inlets {
     RegisteredMemory ring_memory;  ///< after the ring, which it names
     int receives = 0;              ///< posted, not completed
     bool is_draining = false;
+    bool was_cut_short = false;  ///< the last drain ended by time
     engine::Seconds drain_end;
     std::optional<ConnectFrame> next;  ///< to be answered once drained
     std::optional<CloseFrame> last;

@@ -54,9 +54,12 @@ struct Outlet {
   WireAddress ring;                 ///< the receiver's
   std::vector<WireHeader> headers;  ///< where the NIC has no inline: read from here
   RegisteredMemory header_memory;
+  std::vector<std::byte> probe;  ///< kProbe: what it writes
+  RegisteredMemory probe_memory;
   std::deque<Item> items;  ///< oldest first
   std::size_t posted = 0;  ///< so many of them are on the queue pair
   std::uint64_t last_sequence = 0;
+  std::uint64_t unsendable = 0;  ///< an item that no queue pair can carry; 0: none
 
   [[nodiscard]] std::uint64_t first_sequence() const { return last_sequence - items.size() + 1; }
 };

@@ -98,7 +98,10 @@ void Outlets::advance(Outlet& outlet) {
     case Outlet::State::kClosing:
       return;
     case Outlet::State::kReady:
-      while (outlet.posted < outlet.items.size() && outlet.posted < kDepth) post_front(outlet);
+      while (outlet.state == Outlet::State::kReady && outlet.posted < outlet.items.size() &&
+             outlet.posted < kDepth) {
+        post_front(outlet);
+      }
       return;
     case Outlet::State::kBroken:
       if (outlet.use == ConduitUse::kProbe) return;  // it comes when the path works
@@ -137,6 +140,11 @@ void Outlets::connect(Outlet& outlet) {
             RegisteredMemory(std::span(&nic, 1), std::as_writable_bytes(std::span(outlet.headers)),
                              RemoteAccess::kNone, /*relaxed=*/false);
       }
+      if (outlet.use == ConduitUse::kProbe) {
+        outlet.probe.resize(nic->address().mtu_bytes);
+        outlet.probe_memory = RegisteredMemory(std::span(&nic, 1), outlet.probe,
+                                               RemoteAccess::kNone, /*relaxed=*/false);
+      }
       break;
     } catch (const VerbsError& error) {
       drop_queue_pair(outlet);
@@ -157,10 +165,17 @@ void Outlets::post_front(Outlet& outlet) {
   Outlet::Item& item = outlet.items[outlet.posted];
   const WireHeader& header = item.header;
   item.posted_at = monotonic_now();
+  bool is_posted = true;
   if (item.write) {
-    const PayloadAddresses payload = locate_(*item.write, outlet.peer, outlet.path);
-    outlet.queue_pair->post_payload(payload.from, payload.to,
-                                    static_cast<std::size_t>(item.write->local.size.count()));
+    const std::optional<PayloadAddresses> payload = locate_(*item.write, outlet.peer, outlet.path);
+    if (!payload) return drop(outlet);
+    is_posted = outlet.queue_pair->post_payload(
+        payload->from, payload->to, static_cast<std::size_t>(item.write->local.size.count()));
+  } else if (outlet.use == ConduitUse::kProbe) {
+    // As large as a packet can be, so that a path that only small ones pass does not work. It lands
+    // in the ring, where nothing else is yet.
+    is_posted = outlet.queue_pair->post_payload(outlet.probe_memory.local(0, outlet.probe.data()),
+                                                outlet.ring, outlet.probe.size());
   }
   WireAddress from;
   if (!outlet.headers.empty()) {
@@ -171,9 +186,19 @@ void Outlets::post_front(Outlet& outlet) {
   const WireAddress to{
       outlet.ring.address + (header.sequence - 1) % kRingHeaders * sizeof(WireHeader),
       outlet.ring.key};
-  outlet.queue_pair->post_header(std::as_bytes(std::span(&header, 1)), from, to,
-                                 immediate_of(header.sequence));
+  is_posted = is_posted && outlet.queue_pair->post_header(std::as_bytes(std::span(&header, 1)),
+                                                          from, to, immediate_of(header.sequence));
+  if (!is_posted) return fail(outlet, /*path_failed=*/true, "its NIC takes no more requests");
   outlet.posted += 1;
+}
+
+void Outlets::drop(Outlet& outlet) {
+  say(outlet, "a buffer is not registered any more, or not where its owner said");
+  // What has come before it is known only when the receiver has closed its end.
+  outlet.unsendable = outlet.items[outlet.posted].header.sequence;
+  drop_queue_pair(outlet);
+  outlet.state = Outlet::State::kClosing;
+  context_.send(outlet.peer, CloseFrame{outlet.number, outlet.attempt});
 }
 
 Outlet* Outlets::awaiting(Rank peer, std::uint32_t conduit, std::uint32_t attempt,
@@ -200,6 +225,8 @@ bool Outlets::take_received(Outlet& outlet, std::uint64_t received) {
 void Outlets::accepted(Rank peer, const AcceptFrame& frame) {
   Outlet* outlet = awaiting(peer, frame.conduit, frame.attempt, Outlet::State::kConnecting);
   if (outlet == nullptr || !take_received(*outlet, frame.received)) return;
+  const bool has_failed = outlet->use != ConduitUse::kProbe && !paths_.works(peer, outlet->path);
+  if (has_failed) return fail(*outlet, /*path_failed=*/true, "the path has failed meanwhile");
   try {
     outlet->queue_pair->connect(frame.receiver);
   } catch (const VerbsError& error) {
@@ -220,7 +247,12 @@ void Outlets::refused(Rank peer, const RefuseFrame& frame) {
 void Outlets::closed(Rank peer, const ClosedFrame& frame) {
   Outlet* outlet = awaiting(peer, frame.conduit, frame.attempt, Outlet::State::kClosing);
   if (outlet == nullptr || !take_received(*outlet, frame.received)) return;
-  outlet->state = Outlet::State::kBroken;
+  if (outlet->unsendable == outlet->first_sequence() && !outlet->items.empty()) {
+    finish_front(*outlet, Outcome::kError);
+  }
+  outlet->unsendable = 0;
+  // A path may have come back meanwhile.
+  outlet->state = choose(*outlet) ? Outlet::State::kUnconnected : Outlet::State::kBroken;
   advance(*outlet);
 }
 

@@ -26,9 +26,10 @@ namespace hoccl::hw {
 /// control_frame.h for who says what when.
 class Outlets {
  public:
-  /// Where a write's payload is and goes, over a path to a peer.
-  using Locate =
-      std::function<PayloadAddresses(const engine::WriteRequest&, engine::Rank, const Path&)>;
+  /// Where a write's payload is and goes, over a path to a peer. Nothing: a buffer has gone, or the
+  /// peer has not told the truth about it.
+  using Locate = std::function<std::optional<PayloadAddresses>(const engine::WriteRequest&,
+                                                               engine::Rank, const Path&)>;
 
   Outlets(LinkContext& context, LegTrace& trace, Locate locate);
 
@@ -64,7 +65,10 @@ class Outlets {
   /// Does what the outlet's state allows for its items.
   void advance(Outlet& outlet);
   void connect(Outlet& outlet);
+  /// The first item that is not on the queue pair.
   void post_front(Outlet& outlet);
+  /// That item cannot be sent at all.
+  void drop(Outlet& outlet);
   [[nodiscard]] std::optional<Path> choose(const Outlet& outlet) const;
   /// The outlet that the answer is for, if it still waits for that one.
   Outlet* awaiting(engine::Rank peer, std::uint32_t conduit, std::uint32_t attempt,

@@ -37,23 +37,24 @@ bool PathBook::has_other(Rank peer, const Path& path) const {
 }
 
 bool PathBook::mark_failed(Rank peer, const Path& path, Seconds now) {
-  return failed_.insert_or_assign({peer, path}, now + probe_interval_).second;
+  return failed_.try_emplace({peer, path}, now + probe_interval_, probe_interval_).second;
 }
 
 std::vector<PathBook::Failed> PathBook::take_due(Seconds now) {
   std::vector<Failed> due;
-  for (auto& [failed, time] : failed_) {
-    if (time > now) continue;
+  for (auto& [failed, probe] : failed_) {
+    if (probe.next > now) continue;
     due.push_back(failed);
-    time = now + probe_interval_;
+    probe.interval = std::min(2 * probe.interval, kMaxBackOff * probe_interval_);
+    probe.next = now + probe.interval;
   }
   return due;
 }
 
 std::optional<Seconds> PathBook::next_due() const {
   if (failed_.empty()) return std::nullopt;
-  return std::ranges::min_element(failed_, {}, [](const auto& entry) { return entry.second; })
-      ->second;
+  return std::ranges::min_element(failed_, {}, [](const auto& entry) { return entry.second.next; })
+      ->second.next;
 }
 
 }  // namespace hoccl::hw

@@ -42,16 +42,23 @@ class PathBook {
   void mark_working(engine::Rank peer, const Path& path) { failed_.erase({peer, path}); }
 
   using Failed = std::pair<engine::Rank, Path>;
-  /// Those that are to be tried now; the next time for them is one interval from now.
+  /// Those that are to be tried now. Each time the next one is twice as far away, up to kMaxBackOff
+  /// intervals: to try costs both ends, where a neighbour does not answer a second.
   std::vector<Failed> take_due(engine::Seconds now);
   /// When take_due() has something.
   [[nodiscard]] std::optional<engine::Seconds> next_due() const;
 
  private:
+  static constexpr double kMaxBackOff = 16.0;
+  struct Probe {
+    engine::Seconds next;
+    engine::Seconds interval;
+  };
+
   const std::uint32_t own_nics_;
   const engine::Seconds probe_interval_;
   std::map<engine::Rank, std::uint32_t> peers_;  ///< how many NICs it has
-  std::map<Failed, engine::Seconds> failed_;     ///< when to try it again
+  std::map<Failed, Probe> failed_;
 };
 
 }  // namespace hoccl::hw

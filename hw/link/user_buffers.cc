@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "engine/base/check.h"
 #include "hw/system/warning.h"
 #include "hw/verbs/verbs_error.h"
 
@@ -55,7 +54,7 @@ void UserBuffers::run() {
     lock.unlock();
     const Registered registered = register_now(buffer);
     lock.lock();
-    const bool ok = registered.memory != nullptr;
+    const bool ok = registered.memory != nullptr && released_.erase(buffer.id) == 0;
     if (ok) own_[buffer.id] = registered;
     lock.unlock();
     completed_(BufferRegistered{buffer, ok});
@@ -65,7 +64,9 @@ void UserBuffers::run() {
 }
 
 UserBuffers::Registered UserBuffers::register_now(BufferHandle buffer) {
-  const BufferRegistry::Segment segment = registry_.segment(buffer);
+  const std::optional<BufferRegistry::Segment> found = registry_.segment(buffer);
+  if (!found) return {};  // released before its turn came
+  const BufferRegistry::Segment& segment = *found;
   const SegmentKey key{segment.whole.data(), segment.whole.size(), segment.identity};
   std::shared_ptr<RegisteredMemory> memory;
   {
@@ -106,7 +107,11 @@ void UserBuffers::release(BufferHandle buffer) {
   Registered released;  // unregistered without the lock
   const std::scoped_lock lock(mutex_);
   const auto entry = own_.find(buffer.id);
-  if (entry == own_.end()) return;
+  if (entry == own_.end()) {
+    const bool is_waiting = is_working_ || !waiting_.empty();
+    if (is_waiting) released_.insert(buffer.id);  // handles are never used again
+    return;
+  }
   released = std::move(entry->second);
   own_.erase(entry);
 }
@@ -154,28 +159,23 @@ void UserBuffers::lose(Rank peer) {
   for (const BufferHandle& buffer : refused) completed_(BufferImported{buffer, false});
 }
 
-WireAddress UserBuffers::local(const Region& region, std::uint32_t nic) const {
+std::optional<WireAddress> UserBuffers::local(const Region& region, std::uint32_t nic) const {
   const std::scoped_lock lock(mutex_);
   const auto entry = own_.find(region.buffer.id);
-  HOCCL_CHECK(entry != own_.end(), "buffer {} of rank {} is not registered", region.buffer.id,
-              region.buffer.owner);
+  if (entry == own_.end()) return std::nullopt;
   const Registered& own = entry->second;
-  HOCCL_CHECK(region.offset + region.size <= Bytes(own.buffer.size()),
-              "{} bytes at {} leave buffer {}", region.size.count(), region.offset.count(),
-              region.buffer.id);
+  if (region.offset + region.size > Bytes(own.buffer.size())) return std::nullopt;
   return own.memory->local(nic, own.buffer.data() + region.offset.count());
 }
 
-WireAddress UserBuffers::remote(const Region& region, std::uint32_t nic) const {
+std::optional<WireAddress> UserBuffers::remote(const Region& region, std::uint32_t nic) const {
   const std::scoped_lock lock(mutex_);
   const auto entry = imported_.find(region.buffer);
-  HOCCL_CHECK(entry != imported_.end(), "buffer {} of rank {} is not imported", region.buffer.id,
-              region.buffer.owner);
+  if (entry == imported_.end()) return std::nullopt;
   const Imported& buffer = entry->second;
-  HOCCL_CHECK(region.offset + region.size <= buffer.size,
-              "{} bytes at {} leave buffer {} of rank {}", region.size.count(),
-              region.offset.count(), region.buffer.id, region.buffer.owner);
-  return {buffer.address + static_cast<std::uint64_t>(region.offset.count()), buffer.keys.at(nic)};
+  if (region.offset + region.size > buffer.size) return std::nullopt;
+  return WireAddress{buffer.address + static_cast<std::uint64_t>(region.offset.count()),
+                     buffer.keys.at(nic)};
 }
 
 bool UserBuffers::idle() const {

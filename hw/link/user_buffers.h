@@ -44,9 +44,12 @@ class UserBuffers {
   void imported(engine::Rank owner, const ImportedFrame& frame);
   void lose(engine::Rank peer);
 
-  /// Of a region of a registered buffer of this rank / an imported one of another.
-  [[nodiscard]] WireAddress local(const engine::Region& region, std::uint32_t nic) const;
-  [[nodiscard]] WireAddress remote(const engine::Region& region, std::uint32_t nic) const;
+  /// Of a region of a registered buffer of this rank / an imported one of another. Nothing: it has
+  /// been released, or does not lie within what its owner has told of.
+  [[nodiscard]] std::optional<WireAddress> local(const engine::Region& region,
+                                                 std::uint32_t nic) const;
+  [[nodiscard]] std::optional<WireAddress> remote(const engine::Region& region,
+                                                  std::uint32_t nic) const;
   /// No registration or import is under way.
   [[nodiscard]] bool idle() const;
 
@@ -76,6 +79,7 @@ class UserBuffers {
   std::condition_variable changed_;
   std::deque<engine::BufferHandle> waiting_;
   bool is_working_ = false;
+  std::set<std::int32_t> released_;  ///< while they were registered or waited for it
   bool stopping_ = false;
   std::map<std::int32_t, Registered> own_;
   std::map<SegmentKey, std::weak_ptr<RegisteredMemory>> cache_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 
 #include "engine/base/check.h"
@@ -33,6 +34,10 @@ constexpr char kFailure = 'f';
 
 /// Taken from a completion queue at once.
 constexpr std::size_t kBatch = 32;
+
+/// Read at once: to connect a queue pair takes long where a neighbour does not answer (1 s was
+/// seen), and other rails must go on meanwhile.
+constexpr std::size_t kLettersAtOnce = 4;
 
 /// Where the GPU next to each NIC of a node is on the PCI bus, as far as is known.
 std::vector<std::string> gpu_paths(const engine::Topology& topology, engine::NodeId node,
@@ -73,6 +78,7 @@ VerbsLink::VerbsLink(Bootstrap& bootstrap, const engine::Topology& topology, Nod
     : rank_(bootstrap.rank()),
       topology_(topology),
       node_(node),
+      device_(device),
       options_(options.verbs),
       events_(std::move(events)) {
   exchange_introductions(bootstrap, introduce(device, options));
@@ -198,6 +204,15 @@ void VerbsLink::exchange_introductions(Bootstrap& bootstrap, const std::string& 
             "rank {} introduces slots of place {}, which it does not host", peer, place.place));
       }
     }
+    for (int i = 0; i < topology_.place_count(); ++i) {
+      const bool is_there =
+          topology_.host_of(PlaceId(i)) != peer ||
+          std::ranges::find(introduction->places, PlaceId(i), &LinkIntroduction::Place::place) !=
+              introduction->places.end();
+      if (is_there) continue;
+      throw BootstrapError(
+          fmt::format("rank {} does not introduce the slots of place {}", peer, i));
+    }
     peers_.emplace(peer, std::move(*introduction));
   }
 }
@@ -245,12 +260,14 @@ void VerbsLink::post_message(Rank target, const engine::Message& message) {
                          message);
 }
 
-PayloadAddresses VerbsLink::locate(const engine::WriteRequest& request, Rank peer,
-                                   const Path& path) const {
+std::optional<PayloadAddresses> VerbsLink::locate(const engine::WriteRequest& request, Rank peer,
+                                                  const Path& path) const {
   const StagingService& staging = node_.staging();
   if (!staging.is_slot(request.local.buffer)) {
-    return {user_buffers_->local(request.local, path.own),
-            user_buffers_->remote(request.remote, path.peer)};
+    const auto from = user_buffers_->local(request.local, path.own);
+    const auto to = user_buffers_->remote(request.remote, path.peer);
+    if (!from || !to) return std::nullopt;
+    return PayloadAddresses{*from, *to};
   }
   const RegisteredMemory& slots = send_slots_.at(staging.place_of(request.local));
   const PlaceId place = staging.place_of(request.remote);
@@ -258,9 +275,9 @@ PayloadAddresses VerbsLink::locate(const engine::WriteRequest& request, Rank pee
   const auto target = std::ranges::find(places, place, &LinkIntroduction::Place::place);
   HOCCL_CHECK(target != places.end(), "a write to place {}, which rank {} does not host", place,
               peer);
-  return {slots.local(path.own, staging.bytes(request.local)),
-          {target->address + staging.offset_in_slot_memory(request.remote),
-           target->keys.at(path.peer)}};
+  return PayloadAddresses{slots.local(path.own, staging.bytes(request.local)),
+                          {target->address + staging.offset_in_slot_memory(request.remote),
+                           target->keys.at(path.peer)}};
 }
 
 void VerbsLink::receive(Rank sender, std::string_view frame) {
@@ -271,8 +288,8 @@ void VerbsLink::receive(Rank sender, std::string_view frame) {
   node_.doorbell().ring();
 }
 
-void VerbsLink::take_letters() {
-  while (true) {
+void VerbsLink::take_letters(std::size_t most) {
+  for (std::size_t taken = 0; taken < most; ++taken) {
     Letter letter;
     {
       const std::scoped_lock lock(letters_mutex_);
@@ -322,6 +339,7 @@ void VerbsLink::take_completions() {
   for (const auto& nic : nics_) {
     while (true) {
       const std::span<ibv_wc> completions = nic->poll(room);
+      if (!completions.empty()) device_.make_rdma_writes_visible();
       for (const ibv_wc& completion : completions) {
         const auto role = CompletionTag::unpack(completion.wr_id).role;
         if (role == CompletionTag::Role::kReceive) {
@@ -347,7 +365,7 @@ void VerbsLink::accuse_offenders() {
 
 bool VerbsLink::look() {
   take_completions();
-  take_letters();
+  take_letters(kLettersAtOnce);
   const engine::Seconds now = monotonic_now();
   inlets_->tick(now);
   const auto deadline = outlets_->next_deadline();
@@ -371,6 +389,9 @@ std::optional<LinkEvent> VerbsLink::poll() {
 
 void VerbsLink::peer_lost(Rank peer) {
   if (!peers_.contains(peer)) return;
+  // What it has said before comes before the news.
+  take_completions();
+  take_letters(std::numeric_limits<std::size_t>::max());
   expelled_.insert(peer);
   outlets_->lose(peer);
   user_buffers_->lose(peer);

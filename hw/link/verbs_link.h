@@ -69,17 +69,18 @@ class VerbsLink final : public Link {
   /// Throws on all ranks what is wrong on one.
   void exchange_introductions(Bootstrap& bootstrap, const std::string& own);
   void receive(engine::Rank sender, std::string_view frame);
-  void take_letters();
+  void take_letters(std::size_t most);
   void open_letter(engine::Rank sender, const ControlFrame& frame);
   void take_completions();
   void accuse_offenders();
   [[nodiscard]] Path serving(engine::NicId local, engine::NicId remote, engine::Rank peer) const;
-  [[nodiscard]] PayloadAddresses locate(const engine::WriteRequest& request, engine::Rank peer,
-                                        const Path& path) const;
+  [[nodiscard]] std::optional<PayloadAddresses> locate(const engine::WriteRequest& request,
+                                                       engine::Rank peer, const Path& path) const;
 
   const engine::Rank rank_;
   const engine::Topology& topology_;
   Node& node_;
+  Device& device_;
   const VerbsOptions options_;
   const LinkEvents events_;
   std::vector<std::unique_ptr<Nic>> nics_;

@@ -261,15 +261,17 @@ PinnedBytes BufferRegistry::bytes(const Region& region) {
           entry->second.block};
 }
 
-BufferRegistry::Segment BufferRegistry::segment(BufferHandle buffer) const {
+auto BufferRegistry::segment(BufferHandle buffer) const -> std::optional<Segment> {
   const std::scoped_lock lock(mutex_);
-  const OwnBuffer& own = own_.at(buffer.id);
-  if (own.allocation == nullptr) return {own.memory, own.memory, 0, nullptr};
+  const auto entry = own_.find(buffer.id);
+  if (entry == own_.end()) return std::nullopt;
+  const OwnBuffer& own = entry->second;
+  if (own.allocation == nullptr) return Segment{own.memory, own.memory, 0, nullptr};
   const std::shared_ptr<MemoryBlock>& block = own.allocation->block;
-  return {own.memory,
-          {block->data(), static_cast<std::size_t>(block->size().count())},
-          block->identity(),
-          block};
+  return Segment{own.memory,
+                 {block->data(), static_cast<std::size_t>(block->size().count())},
+                 block->identity(),
+                 block};
 }
 
 bool BufferRegistry::idle() const {

@@ -49,7 +49,8 @@ class BufferRegistry {
     std::uint64_t identity = 0;          ///< differs where another had the same address before
     std::shared_ptr<MemoryBlock> block;  ///< keeps it; null where nothing is known
   };
-  [[nodiscard]] Segment segment(engine::BufferHandle buffer) const;
+  /// Nothing: it has been released.
+  [[nodiscard]] std::optional<Segment> segment(engine::BufferHandle buffer) const;
 
   /// A packet of another rank's registry, on the mesh's thread.
   void receive(LocalMesh::Packet packet);

@@ -25,6 +25,9 @@ constexpr std::array kMtus = {IBV_MTU_256, IBV_MTU_512, IBV_MTU_1024, IBV_MTU_20
 constexpr int kFirstCompletions = 1024;
 
 ContextHandle open_device(const std::string& name) {
+  // A child of fork() must not take pages away from a NIC (kernels before 5.12). It fails only
+  // where memory has been registered before, by somebody else.
+  ::ibv_fork_init();
   int count = 0;
   ibv_device** list = ::ibv_get_device_list(&count);
   if (list == nullptr) throw VerbsError("list the RDMA devices", errno);

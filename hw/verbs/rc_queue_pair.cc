@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "engine/base/check.h"
 #include "hw/bootstrap/authentication.h"
 #include "hw/verbs/verbs_error.h"
 
@@ -66,7 +65,10 @@ RcQueuePair::RcQueuePair(Nic& nic, std::uint64_t serial, const Depth& depth,
   const int error =
       ::ibv_modify_qp(queue_pair_.get(), &attributes,
                       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-  if (error != 0) throw VerbsError("prepare a queue pair on " + nic.name(), error);
+  if (error != 0) {
+    nic.release_completions(2 * depth.writes + depth.receives);  // no destructor will
+    throw VerbsError("prepare a queue pair on " + nic.name(), error);
+  }
   for (int i = 0; i < depth.receives; ++i) post_receive();
 }
 
@@ -111,15 +113,14 @@ void RcQueuePair::connect(const QueuePairAddress& peer) {
   if (error != 0) throw VerbsError("start a queue pair on " + nic_.name(), error);
 }
 
-void RcQueuePair::post_receive() {
+bool RcQueuePair::post_receive() {
   ibv_recv_wr request{};
   request.wr_id = CompletionTag{serial_, CompletionTag::Role::kReceive}.pack();
   ibv_recv_wr* bad = nullptr;
-  const int error = ::ibv_post_recv(queue_pair_.get(), &request, &bad);
-  HOCCL_CHECK(error == 0, "a receive on {} was refused: {}", nic_.name(), error);
+  return ::ibv_post_recv(queue_pair_.get(), &request, &bad) == 0;
 }
 
-void RcQueuePair::post_payload(const WireAddress& from, const WireAddress& to, std::size_t size) {
+bool RcQueuePair::post_payload(const WireAddress& from, const WireAddress& to, std::size_t size) {
   ibv_sge memory{from.address, static_cast<std::uint32_t>(size), from.key};
   ibv_send_wr request{};
   request.wr_id = CompletionTag{serial_, CompletionTag::Role::kPayload}.pack();
@@ -128,10 +129,10 @@ void RcQueuePair::post_payload(const WireAddress& from, const WireAddress& to, s
   request.opcode = IBV_WR_RDMA_WRITE;
   request.wr.rdma.remote_addr = to.address;
   request.wr.rdma.rkey = to.key;
-  post(request);
+  return post(request);
 }
 
-void RcQueuePair::post_header(std::span<const std::byte> header, const WireAddress& from,
+bool RcQueuePair::post_header(std::span<const std::byte> header, const WireAddress& from,
                               const WireAddress& to, std::uint32_t immediate) {
   const bool fits = header.size() <= max_inline_;
   const auto address = fits ? reinterpret_cast<std::uint64_t>(header.data()) : from.address;
@@ -146,14 +147,13 @@ void RcQueuePair::post_header(std::span<const std::byte> header, const WireAddre
   request.imm_data = htonl(immediate);
   request.wr.rdma.remote_addr = to.address;
   request.wr.rdma.rkey = to.key;
-  post(request);
+  return post(request);
 }
 
-void RcQueuePair::post(ibv_send_wr& request) {
+bool RcQueuePair::post(ibv_send_wr& request) {
   ibv_send_wr* bad = nullptr;
-  const int error = ::ibv_post_send(queue_pair_.get(), &request, &bad);
-  // On a queue pair in error posting succeeds, and the request is flushed. So this is our mistake.
-  HOCCL_CHECK(error == 0, "a write on {} was refused: {}", nic_.name(), error);
+  // On a queue pair in error posting succeeds, and the request is flushed.
+  return ::ibv_post_send(queue_pair_.get(), &request, &bad) == 0;
 }
 
 void RcQueuePair::to_error() {

@@ -52,19 +52,21 @@ class RcQueuePair {
 
   /// Throws VerbsError.
   void connect(const QueuePairAddress& peer);
+  // False: the device takes no more requests; it has failed.
+
   /// Takes one more write with an immediate, of which the header goes elsewhere.
-  void post_receive();
+  bool post_receive();
   /// A payload, without completion of its own.
-  void post_payload(const WireAddress& from, const WireAddress& to, std::size_t size);
+  bool post_payload(const WireAddress& from, const WireAddress& to, std::size_t size);
   /// What tells the peer that all before it has landed. `header` is copied (inline) or, if it is
   /// too large for that, read from `from`.
-  void post_header(std::span<const std::byte> header, const WireAddress& from,
+  bool post_header(std::span<const std::byte> header, const WireAddress& from,
                    const WireAddress& to, std::uint32_t immediate);
   /// Nothing more is sent or accepted; what is under way completes with an error.
   void to_error();
 
  private:
-  void post(ibv_send_wr& request);
+  bool post(ibv_send_wr& request);
 
   Nic& nic_;
   const std::uint64_t serial_;
