@@ -165,29 +165,27 @@ void Outlets::post_front(Outlet& outlet) {
   Outlet::Item& item = outlet.items[outlet.posted];
   const WireHeader& header = item.header;
   item.posted_at = monotonic_now();
-  bool is_posted = true;
+  std::optional<RcQueuePair::Payload> payload;
   if (item.write) {
-    const std::optional<PayloadAddresses> payload = locate_(*item.write, outlet.peer, outlet.path);
-    if (!payload) return drop(outlet);
-    is_posted = outlet.queue_pair->post_payload(
-        payload->from, payload->to, static_cast<std::size_t>(item.write->local.size.count()));
+    const std::optional<PayloadAddresses> located = locate_(*item.write, outlet.peer, outlet.path);
+    if (!located) return drop(outlet);
+    payload = {located->from, located->to,
+               static_cast<std::size_t>(item.write->local.size.count())};
   } else if (outlet.use == ConduitUse::kProbe) {
     // As large as a packet can be, so that a path that only small ones pass does not work. It lands
     // in the ring, where nothing else is yet.
-    is_posted = outlet.queue_pair->post_payload(outlet.probe_memory.local(0, outlet.probe.data()),
-                                                outlet.ring, outlet.probe.size());
+    payload = {outlet.probe_memory.local(0, outlet.probe.data()), outlet.ring, outlet.probe.size()};
   }
-  WireAddress from;
+  RcQueuePair::Header last{std::as_bytes(std::span(&header, 1)), {}, {}, 0};
+  last.immediate = immediate_of(header.sequence);
+  last.to = {outlet.ring.address + (header.sequence - 1) % kRingHeaders * sizeof(WireHeader),
+             outlet.ring.key};
   if (!outlet.headers.empty()) {
     WireHeader& copy = outlet.headers[header.sequence % kDepth];
     copy = header;
-    from = outlet.header_memory.local(0, reinterpret_cast<const std::byte*>(&copy));
+    last.from = outlet.header_memory.local(0, reinterpret_cast<const std::byte*>(&copy));
   }
-  const WireAddress to{
-      outlet.ring.address + (header.sequence - 1) % kRingHeaders * sizeof(WireHeader),
-      outlet.ring.key};
-  is_posted = is_posted && outlet.queue_pair->post_header(std::as_bytes(std::span(&header, 1)),
-                                                          from, to, immediate_of(header.sequence));
+  const bool is_posted = outlet.queue_pair->post_write(payload ? &*payload : nullptr, last);
   if (!is_posted) return fail(outlet, /*path_failed=*/true, "its NIC takes no more requests");
   outlet.posted += 1;
 }

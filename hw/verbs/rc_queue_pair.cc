@@ -120,40 +120,37 @@ bool RcQueuePair::post_receive() {
   return ::ibv_post_recv(queue_pair_.get(), &request, &bad) == 0;
 }
 
-bool RcQueuePair::post_payload(const WireAddress& from, const WireAddress& to, std::size_t size) {
-  ibv_sge memory{from.address, static_cast<std::uint32_t>(size), from.key};
-  ibv_send_wr request{};
-  request.wr_id = CompletionTag{serial_, CompletionTag::Role::kPayload}.pack();
-  request.sg_list = &memory;
-  request.num_sge = 1;
-  request.opcode = IBV_WR_RDMA_WRITE;
-  request.wr.rdma.remote_addr = to.address;
-  request.wr.rdma.rkey = to.key;
-  return post(request);
-}
+bool RcQueuePair::post_write(const Payload* payload, const Header& header) {
+  const bool fits = header.bytes.size() <= max_inline_;
+  const auto address =
+      fits ? reinterpret_cast<std::uint64_t>(header.bytes.data()) : header.from.address;
+  ibv_sge header_memory{address, static_cast<std::uint32_t>(header.bytes.size()), header.from.key};
+  ibv_send_wr second{};
+  second.wr_id = CompletionTag{serial_, CompletionTag::Role::kHeader}.pack();
+  second.sg_list = &header_memory;
+  second.num_sge = 1;
+  second.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+  second.send_flags = static_cast<unsigned int>(IBV_SEND_SIGNALED);
+  if (fits) second.send_flags |= static_cast<unsigned int>(IBV_SEND_INLINE);
+  second.imm_data = htonl(header.immediate);
+  second.wr.rdma.remote_addr = header.to.address;
+  second.wr.rdma.rkey = header.to.key;
 
-bool RcQueuePair::post_header(std::span<const std::byte> header, const WireAddress& from,
-                              const WireAddress& to, std::uint32_t immediate) {
-  const bool fits = header.size() <= max_inline_;
-  const auto address = fits ? reinterpret_cast<std::uint64_t>(header.data()) : from.address;
-  ibv_sge memory{address, static_cast<std::uint32_t>(header.size()), from.key};
-  ibv_send_wr request{};
-  request.wr_id = CompletionTag{serial_, CompletionTag::Role::kHeader}.pack();
-  request.sg_list = &memory;
-  request.num_sge = 1;
-  request.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-  request.send_flags = static_cast<unsigned int>(IBV_SEND_SIGNALED);
-  if (fits) request.send_flags |= static_cast<unsigned int>(IBV_SEND_INLINE);
-  request.imm_data = htonl(immediate);
-  request.wr.rdma.remote_addr = to.address;
-  request.wr.rdma.rkey = to.key;
-  return post(request);
-}
-
-bool RcQueuePair::post(ibv_send_wr& request) {
+  ibv_sge memory{};
+  ibv_send_wr first{};
+  if (payload != nullptr) {
+    memory = {payload->from.address, static_cast<std::uint32_t>(payload->size), payload->from.key};
+    first.wr_id = CompletionTag{serial_, CompletionTag::Role::kPayload}.pack();
+    first.next = &second;
+    first.sg_list = &memory;
+    first.num_sge = 1;
+    first.opcode = IBV_WR_RDMA_WRITE;
+    first.wr.rdma.remote_addr = payload->to.address;
+    first.wr.rdma.rkey = payload->to.key;
+  }
   ibv_send_wr* bad = nullptr;
-  // On a queue pair in error posting succeeds, and the request is flushed.
-  return ::ibv_post_send(queue_pair_.get(), &request, &bad) == 0;
+  // On a queue pair in error posting succeeds, and the requests are flushed.
+  return ::ibv_post_send(queue_pair_.get(), payload != nullptr ? &first : &second, &bad) == 0;
 }
 
 void RcQueuePair::to_error() {

@@ -56,18 +56,27 @@ class RcQueuePair {
 
   /// Takes one more write with an immediate, of which the header goes elsewhere.
   bool post_receive();
-  /// A payload, without completion of its own.
-  bool post_payload(const WireAddress& from, const WireAddress& to, std::size_t size);
-  /// What tells the peer that all before it has landed. `header` is copied (inline) or, if it is
-  /// too large for that, read from `from`.
-  bool post_header(std::span<const std::byte> header, const WireAddress& from,
-                   const WireAddress& to, std::uint32_t immediate);
+  /// Memory that is to be written, and where.
+  struct Payload {
+    WireAddress from;
+    WireAddress to;
+    std::size_t size = 0;
+  };
+  /// What tells the peer that all before it has landed; copied (inline), or where it is too large
+  /// for that read from `from`.
+  struct Header {
+    std::span<const std::byte> bytes;
+    WireAddress from;
+    WireAddress to;
+    std::uint32_t immediate = 0;
+  };
+  /// A payload, if there is one, without completion of its own, and the header behind it: one
+  /// request to the NIC.
+  bool post_write(const Payload* payload, const Header& header);
   /// Nothing more is sent or accepted; what is under way completes with an error.
   void to_error();
 
  private:
-  bool post(ibv_send_wr& request);
-
   Nic& nic_;
   const std::uint64_t serial_;
   const Depth depth_;

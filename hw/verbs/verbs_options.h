@@ -19,9 +19,9 @@ struct VerbsOptions {
   int traffic_class = 0;
   int service_level = 0;
   /// A packet that nobody answers is sent again after 4.096 us * 2^timeout, `retries` times; then
-  /// the queue pair has failed. 17 and 6 make 3.8 s. NCCL waits about 30 s (20 and 7), but has
-  /// nothing to move to another path; 14 (67 ms) sends packets twice under Soft-RoCE, whose
-  /// emulated CPU takes longer than that to answer. (tests/rdma-vm/README.md has the measurement.)
+  /// the queue pair has failed: after 3.8 s with 17 and 6. NCCL waits about 30 s (20 and 7), but
+  /// moves nothing to another path. Less than 17 sends packets twice where a CPU plays the NIC
+  /// (tests/rdma-vm/README.md has the counts).
   int timeout = 17;
   int retries = 6;
   /// Between two looks whether a path that has failed works again.
