@@ -13,7 +13,7 @@ using engine::Bytes;
 using engine::microseconds;
 using engine::Seconds;
 
-constexpr std::array kColumns = {hw::kFirstTouch, hw::kAgain, hw::kDeregister, hw::kCached};
+constexpr std::array kKinds = {hw::kFirstTouch, hw::kAgain, hw::kDeregister, hw::kCached};
 /// What the table calls them.
 constexpr std::array kTitles = {"first(us)", "again(us)", "deregister(us)", "cached(us)"};
 
@@ -60,7 +60,7 @@ void print_registrations(const RegistrationHead& head, const hw::Samples& sample
   fmt::print(" {:>5}\n", "n");
   for (const Bytes size : sizes_of(samples)) {
     fmt::print("{:>12}", size.count());
-    for (const char* what : kColumns) fmt::print("{}", cells(find(samples, what, size)));
+    for (const char* what : kKinds) fmt::print("{}", cells(find(samples, what, size)));
     fmt::print(" {:>5}\n", head.rounds);
   }
 }
@@ -73,7 +73,7 @@ void write_registrations(std::ostream& stream, const RegistrationHead& head,
   for (const std::string& line : machine.emulated) fmt::print(stream, "# emulated: {}\n", line);
   fmt::print(stream, "size_bytes,what,round,time_us\n");
   for (const Bytes size : sizes_of(samples)) {
-    for (const char* what : kColumns) {
+    for (const char* what : kKinds) {
       const hw::Samples::Series* series = find(samples, what, size);
       if (series == nullptr) continue;
       for (std::size_t round = 0; round < series->size(); ++round) {
